@@ -1,0 +1,181 @@
+"""Everything that can happen to a run, one frozen class each: the core's only inputs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from firedup.core.model import Acceptance, Ownership, Process, ServerSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """A run begins to be watched. `pid` is None until the server's process is known.
+
+    `is_launched` says that firedup started the server (so that its exit will be seen).
+    """
+
+    at_ns: int
+    wall_ns: int
+    spec: ServerSpec
+    pid: int | None = None
+    start_ticks: int | None = None
+    is_launched: bool = False
+    log: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LogData:
+    """Bytes of the log: `data` starts at `offset` of `generation` (0 for the first file seen)."""
+
+    at_ns: int
+    generation: int
+    offset: int
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class LogChanged:
+    """The log was replaced, shrunk, lost or is not there yet.
+
+    `state`: "missing", "appeared", "rotated", "truncated", "gap". After "rotated" and "truncated"
+    `generation` counts up and offsets start again. `lost_bytes` is what nobody could read (gap).
+    """
+
+    at_ns: int
+    state: str
+    generation: int
+    lost_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Physical facts of the server's process tree, once a second.
+
+    `oom_kills` is the cgroup's oom_kill counter, None where there is none. `ports` are the TCP
+    ports on which a process of the tree listens.
+    """
+
+    at_ns: int
+    wall_ns: int
+    log_size: int
+    processes: tuple[Process, ...] = ()
+    ports: tuple[int, ...] = ()
+    memory_available_bytes: int | None = None
+    oom_kills: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Exited:
+    """The server's main process ended. `code` and `signal` are None when nobody reaped it.
+
+    `oom_killed`: True or False when the cgroup's counter says so, else None. `survivors` are pids
+    of the server's tree that live on.
+    """
+
+    at_ns: int
+    wall_ns: int
+    pid: int
+    code: int | None = None
+    signal: int | None = None
+    oom_killed: bool | None = None
+    survivors: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class KeeperGone:
+    """The keeper died while the server lives on: its exit status will never be known."""
+
+    at_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class PortOwner:
+    """Whose listening socket is on the server's port; `owner` None = nobody listens."""
+
+    at_ns: int
+    port: int
+    owner: Ownership | None
+    pid: int | None = None
+    command: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """An answer of the health route; `status` None when there was none, then `error` says why."""
+
+    at_ns: int
+    status: int | None
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """The one generation that proves readiness. `is_skipped` when it cannot be asked for."""
+
+    at_ns: int
+    has_answered: bool
+    route: str | None = None
+    text: str | None = None
+    tokens: int | None = None
+    seconds: float | None = None
+    error: str | None = None
+    is_skipped: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """What the server's own counters say about speculation after the first tokens."""
+
+    at_ns: int
+    acceptance: Acceptance
+
+
+@dataclass(frozen=True, slots=True)
+class StopAsked:
+    """The operator asked for the end of the server; `by` is "firedup stop", "signal", …"""
+
+    at_ns: int
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
+class LinkChanged:
+    """The link to the host went down or came back; `at_ns` is the host's last known time."""
+
+    at_ns: int
+    is_up: bool
+    detail: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DeadlinePassed:
+    """The user's time limit is over. `limit_s` is what was allowed."""
+
+    at_ns: int
+    limit_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """No more input will come: the log was read to its end (`explain`) or the contact is lost."""
+
+    at_ns: int
+    is_lost: bool = False
+
+
+Event = (
+    Begun
+    | LogData
+    | LogChanged
+    | Sample
+    | Exited
+    | KeeperGone
+    | PortOwner
+    | Health
+    | Token
+    | Accepted
+    | StopAsked
+    | LinkChanged
+    | DeadlinePassed
+    | Ended
+)

@@ -1,0 +1,354 @@
+"""What firedup talks about: stages, verdicts, lines, causes, findings and the snapshot of a run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class Stage(StrEnum):
+    """A start-up milestone, in the order in which engines usually pass them."""
+
+    ARGS = "args"
+    DIST_INIT = "dist-init"
+    LOAD_WEIGHTS = "load-weights"
+    DRAFT_LOAD = "draft-load"
+    KV_CACHE = "kv-cache"
+    COMPILE = "compile"
+    GRAPH_CAPTURE = "graph-capture"
+    WARMUP = "warmup"
+    READY = "ready"
+    SERVING = "serving"
+    OTHER = "other"
+
+
+class Verdict(StrEnum):
+    """What firedup says about a server."""
+
+    READY = "ready"
+    LOADING = "loading"
+    CRASHED = "crashed"
+    STALLED = "stalled"
+    STOPPED = "stopped"
+    TIMED_OUT = "timed-out"
+    LOST = "lost"
+    UNKNOWN = "unknown"
+
+
+class State(StrEnum):
+    """The life of the server's process as seen from outside."""
+
+    WAITING = "waiting"  # nothing seen yet: no process, no log
+    STARTING = "starting"
+    SERVING = "serving"
+    STOPPING = "stopping"
+    EXITED = "exited"
+    UNKEPT = "unkept"  # the keeper is gone and the server lives: exit status will be unknown
+    UNREACHED = "unreached"  # the link to the host is down
+
+
+class Ownership(StrEnum):
+    """Whether the listening socket belongs to this run; only `no` means a foreign server."""
+
+    YES = "yes"
+    NO = "no"
+    UNKNOWN = "unknown"
+
+
+class Severity(StrEnum):
+    """How much a finding matters."""
+
+    SEVERE = "severe"
+    WARNING = "warning"
+    NOTE = "note"
+
+
+class Speculation(StrEnum):
+    """Whether the server speculates as its command asked."""
+
+    NOT_ASKED = "not-asked"
+    UNKNOWN = "unknown"
+    ON = "on"
+    OFF = "off"
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Who wrote a line: `rank` such as "TP3" or "DP0 TP3", the pid, the process title."""
+
+    rank: str | None = None
+    pid: int | None = None
+    title: str | None = None
+
+    def __str__(self) -> str:
+        return self.rank or self.title or (f"pid {self.pid}" if self.pid else "main")
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One record of a log, decoded for reading; `offset` and `end` are byte positions in the file.
+
+    `number` counts LF from 1, as `sed -n` does, so that all carriage-return pieces of one physical
+    line share a number. `text` is free of control sequences. `message` is `text` without the
+    engine's prefix. `stamp_ns` is the line's own time (wall clock, nanoseconds since the epoch,
+    read as UTC) or None.
+    """
+
+    offset: int
+    end: int
+    number: int
+    text: str
+    message: str
+    source: Source = Source()
+    stamp_ns: int | None = None
+    is_progress: bool = False  # ended by a carriage return: it will be overwritten on a terminal
+    is_cut: bool = False  # longer than the limit; the rest was dropped
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """One observation behind a statement. `kind`: line, exit, port, http, sample, file, command."""
+
+    kind: str
+    text: str
+    line_number: int | None = None
+    offset: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """The first fault. `failure` is its class, `rule` the id of the rule or None (structure only)."""
+
+    failure: str
+    rule: str | None
+    line: str
+    line_number: int | None
+    offset: int | None
+    rank: str | None
+    stage: Stage | None
+    meaning: str
+    remedy: str | None
+    evidence: tuple[Evidence, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """A line that followed from the cause. `role`: wrapper, victim, teardown, cause."""
+
+    line: str
+    line_number: int | None
+    role: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A conclusion with its evidence and what to do about it; `id` names the symptom."""
+
+    id: str
+    severity: Severity
+    message: str
+    evidence: tuple[Evidence, ...] = ()
+    remedy: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StageSpan:
+    """One stage as it was passed. `started_ns` is wall time of `clock` ("log" or "host")."""
+
+    stage: Stage
+    started_ns: int | None
+    clock: str
+    seconds: float | None
+    rank: str | None = None
+    is_over: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Where a bar stands. `remaining_s` is None while nothing honest can be said.
+
+    `unit` is what is counted ("shards", "batches"). `reported_ns` is the host boottime (or log
+    time in `explain`) at which the bar last moved.
+    """
+
+    stage: Stage
+    done: int
+    total: int
+    elapsed_s: float | None
+    remaining_s: float | None
+    unit: str = ""
+    rank: str | None = None
+    reported_ns: int | None = None
+
+    @property
+    def fraction(self) -> float:
+        return min(1.0, self.done / self.total) if self.total > 0 else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class RankState:
+    """The stage one rank has reached; `has_finished` when it has left that stage's work behind."""
+
+    rank: str
+    stage: Stage
+    has_finished: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Gauge:
+    """What the log says about a quantity over time: last, mean, least and greatest of `count`.
+
+    `name`: accept_length, accept_rate, generation_tokens_per_s, …  `is_sampled` when a big file
+    was sampled instead of read in full.
+    """
+
+    name: str
+    last: float
+    mean: float
+    least: float
+    greatest: float
+    count: int
+    is_sampled: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSpec:
+    """What a command line says about the server it starts; None where it says nothing.
+
+    `argv` is kept letter for letter. `purpose` is "generate", "embedding", "prefill", "decode" or
+    "follower" (a node rank above 0); only "generate" can be asked for a token.
+    """
+
+    argv: tuple[str, ...] = ()
+    engine: str | None = None
+    bind: str | None = None  # the address it listens on
+    port: int | None = None
+    model: str | None = None
+    served_name: str | None = None
+    draft: str | None = None
+    algorithm: str | None = None
+    tensor_parallel: int | None = None
+    purpose: str = "generate"
+    health_path: str | None = None
+    has_api_key: bool = False
+    has_tls: bool = False
+    hides_ready_line: bool = False  # the log level keeps the engine's ready line out of the log
+    derived_ports: tuple[int, ...] = ()
+
+    @property
+    def asks_for_speculation(self) -> bool:
+        return self.draft is not None or self.algorithm is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What a log (with or without a living process) says: the object that `explain --json` prints.
+
+    `exited` is None when it cannot be known. `confidence` is in 0..1. `served_s` is how long the
+    server answered before it died, None when it never did.
+    """
+
+    engine: str | None
+    version: str | None
+    verdict: Verdict
+    stage: Stage | None
+    exited: bool | None
+    confidence: float
+    stages: tuple[StageSpan, ...] = ()
+    starts: int = 0
+    served_s: float | None = None
+    cause: Cause | None = None
+    followed: tuple[Followed, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    notes: tuple[str, ...] = ()
+    gauges: tuple[Gauge, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Checks:
+    """The four things that make a server ready; None = not asked (yet), with `why_not` saying why.
+
+    `log`: the engine's own statement was seen. `health`: HTTP status of the health route.
+    `owner`: whose listening socket it is. `token`: one token was generated.
+    """
+
+    log: bool | None = None
+    health: int | None = None
+    owner: Ownership | None = None
+    token: bool | None = None
+    why_not: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Acceptance:
+    """Acceptance from a server's own counters over a window (bonus token included in the length).
+
+    `length` = 1 + accepted ÷ steps, `rate` = accepted ÷ proposed; None with `why_not` when the
+    server cannot say, never 0. `source` names the surface that was read.
+    """
+
+    length: float | None
+    rate: float | None
+    accepted: int | None = None
+    proposed: int | None = None
+    steps: int | None = None
+    source: str = ""
+    why_not: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """One process of the server's tree at a sample."""
+
+    pid: int
+    start_ticks: int
+    parent: int
+    name: str
+    state: str  # one letter of /proc/PID/stat
+    cpu_s: float
+    rss_bytes: int
+    read_bytes: int | None = None
+    write_bytes: int | None = None
+    wait_channel: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunLabel:
+    """How a run is called: `id` is unique, `name` a label, `host` a prefix such as "local"."""
+
+    id: str
+    name: str
+    host: str = "local"
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """Everything a view needs at one moment; `now_ns` is host boottime, `wall_ns` host wall time.
+
+    `waiting_for` is a phrase in the user's words, such as "the health route to answer 200".
+    `elapsed_s` counts from launch. `quiet_s` is how long the log has said nothing.
+    """
+
+    now_ns: int
+    wall_ns: int | None
+    explanation: Explanation
+    run: RunLabel | None = None
+    spec: ServerSpec = field(default_factory=ServerSpec)
+    state: State = State.WAITING
+    elapsed_s: float = 0.0
+    stage_elapsed_s: float | None = None
+    quiet_s: float | None = None
+    progress: Progress | None = None
+    ranks: tuple[RankState, ...] = ()
+    last_line: Line | None = None
+    waiting_for: str = ""
+    checks: Checks = Checks()
+    speculation: Speculation = Speculation.NOT_ASKED
+    acceptance: Acceptance | None = None
+    first_text: str | None = None  # what the server generated when it was asked for its first tokens
+    processes: tuple[Process, ...] = ()
+    exit_code: int | None = None
+    exit_signal: int | None = None
+    log_path: str | None = None
+    log_size: int = 0
+    is_final: bool = False  # the verdict will not change any more
