@@ -340,7 +340,9 @@ class Snapshot:
     quiet_s: float | None = None
     progress: Progress | None = None
     ranks: tuple[RankState, ...] = ()
-    last_line: Line | None = None
+    last_line: Line | None = None  # the last that any rule knows, else the last at all
+    highlight: Line | None = None  # the last that the caller's own pattern met (classic format)
+    tail: tuple[str, ...] = ()  # the last physical lines, newest last, as many as were asked for
     waiting_for: str = ""
     checks: Checks = Checks()
     speculation: Speculation = Speculation.NOT_ASKED
