@@ -1,0 +1,1 @@
+"""What firedup knows about engines, as tested data: loading, checking and matching."""

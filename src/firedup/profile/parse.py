@@ -1,0 +1,250 @@
+"""TOML text → typed profile and rules, with every problem of the file at once."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from firedup.core.model import Severity, Stage
+from firedup.core.rule import Edge, Role, Rule
+from firedup.profile.place import Outline
+from firedup.profile.problem import Problem
+from firedup.profile.schema import (
+    SHARED,
+    Command,
+    Compose,
+    EngineProfile,
+    Entry,
+    Http,
+    Place,
+    StopRow,
+)
+from firedup.profile.table import Table
+
+SCHEMA = 1
+_SIGNALS = ("TERM", "INT", "KILL", "QUIT")
+_RECEIVERS = ("main", "group")
+_KEBAB = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+_AT_LINE = re.compile(r"\(at line (\d+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """What one file says; `profile` is None for a file that holds rules only."""
+
+    profile: EngineProfile | None
+    entries: tuple[Entry, ...]
+    problems: tuple[Problem, ...]
+    engine: str | None = None  # the engine the file itself names
+
+
+def parse_file(text: str, path: str, engine: str | None = None) -> Parsed:
+    """Reads a catalogue file; `engine` is what its folder says it belongs to ("shared" too)."""
+    problems: list[Problem] = []
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        found = _AT_LINE.search(str(error))
+        place = Place(path, int(found[1]) if found else text.count("\n") + 1)
+        problem = Problem(f"{path} is not TOML: {error}", place)
+        return Parsed(None, (), (problem,))
+    outline = Outline(text)
+    top = Table(
+        data,
+        label=path.rpartition("/")[2],
+        path=path,
+        outline=outline,
+        span=outline.table(""),
+        problems=problems,
+    )
+    reader = _Reader(path, outline, problems)
+    if (schema := top.integer("schema")) not in (None, SCHEMA):
+        top.complain(f"schema {schema} is not known; this version reads {SCHEMA}", "schema")
+    named = top.text("engine")
+    engine = named or engine
+    is_profile = any(key in data for key in ("command", "compose", "http", "stop", "title"))
+    profile = reader.profile(top, engine) if is_profile else None
+    if profile is None:
+        top.texts("extends")
+    tables = reader.tables("rule", top)
+    entries = tuple(
+        entry
+        for index, table in enumerate(tables)
+        if (entry := reader.entry(table, index, engine)) is not None
+    )
+    top.close()
+    return Parsed(profile, entries, tuple(problems), named)
+
+
+class _Reader:
+    def __init__(self, path: str, outline: Outline, problems: list[Problem]) -> None:
+        self._path = path
+        self._outline = outline
+        self._problems = problems
+
+    def tables(self, key: str, top: Table) -> list[dict[str, object]]:
+        value = top.any(key)
+        if value is None:
+            return []
+        if isinstance(value, list) and all(isinstance(item, dict) for item in value):
+            return value
+        top.complain(f"{key} must be written as [[{key}]] tables", key)
+        return []
+
+    def _table(
+        self, data: Mapping[str, object], label: str, name: str, index: int = 0
+    ) -> Table:
+        return Table(
+            data,
+            label=label,
+            path=self._path,
+            outline=self._outline,
+            span=self._outline.table(name, index),
+            problems=self._problems,
+        )
+
+    def _part(self, top: Table, name: str) -> Table:
+        value = top.any(name)
+        if value is not None and not isinstance(value, dict):
+            top.complain(f"{name} must be a [{name}] table", name)
+        data = value if isinstance(value, dict) else {}
+        return self._table(data, f"[{name}]", name)
+
+    def profile(self, top: Table, engine: str | None) -> EngineProfile | None:
+        if engine is None:
+            top.complain('a profile needs engine = "…"')
+        command = self._command(self._part(top, "command"))
+        compose = self._compose(self._part(top, "compose"))
+        http = self._http(self._part(top, "http"))
+        stop = self._stop(top)
+        title = top.text("title") or engine or ""
+        extends = top.texts("extends") if top.has("extends") else (SHARED,)
+        if engine is None:
+            return None
+        return EngineProfile(engine, title, extends, command, compose, http, stop)
+
+    def _command(self, t: Table) -> Command:
+        command = Command(
+            programs=t.texts("programs"),
+            subcommands=t.texts("subcommands"),
+            modules=t.texts("modules"),
+            scripts=t.texts("scripts"),
+            model=t.texts("model"),
+            model_positional=t.flag("model_positional"),
+            draft=t.texts("draft"),
+            algorithm=t.texts("algorithm"),
+            json_flag=t.text("json_flag"),
+            draft_key=t.text("draft_key"),
+            algorithm_key=t.text("algorithm_key"),
+            tensor_parallel=t.texts("tensor_parallel"),
+            bind=t.texts("bind"),
+            port=t.texts("port"),
+            default_bind=t.text("default_bind"),
+            default_port=t.integer("default_port"),
+            served_name=t.texts("served_name"),
+            api_key=t.texts("api_key"),
+            api_key_env=t.texts("api_key_env"),
+            tls=t.texts("tls"),
+            node_rank=t.texts("node_rank"),
+            embedding=t.texts("embedding"),
+            split=t.texts("split"),
+            log_level=t.texts("log_level"),
+            quiet_levels=t.texts("quiet_levels"),
+            derived_ports=t.integers("derived_ports"),
+            abbreviates=t.flag("abbreviates"),
+        )
+        t.close()
+        return command
+
+    def _compose(self, t: Table) -> Compose:
+        compose = Compose(
+            command=t.texts("command"),
+            target=t.texts("target"),
+            draft=t.texts("draft"),
+            tensor_parallel=t.texts("tensor_parallel"),
+            bind=t.texts("bind"),
+            port=t.texts("port"),
+        )
+        t.close()
+        return compose
+
+    def _http(self, t: Table) -> Http:
+        http = Http(
+            health=t.text("health"),
+            completions=t.texts("completions"),
+            metrics=t.text("metrics"),
+            info=t.texts("info"),
+        )
+        t.close()
+        return http
+
+    def _stop(self, top: Table) -> tuple[StopRow, ...]:
+        rows = []
+        for index, data in enumerate(self.tables("stop", top)):
+            t = self._table(data, "[[stop]]", "stop", index)
+            stages = tuple(
+                stage
+                for word in t.texts("stages")
+                if (stage := t.choose(word, "stages", Stage)) is not None
+            )
+            signal = t.text("signal")
+            if signal not in _SIGNALS:
+                t.complain(f"signal must be one of {', '.join(_SIGNALS)}", "signal")
+            to = t.text("to") or "main"
+            if to not in _RECEIVERS:
+                t.complain('to must be "main" or "group"', "to")
+            grace_s = t.number("grace_s", 10.0)
+            t.close()
+            rows.append(StopRow(signal or "TERM", stages, to, grace_s))
+        return tuple(rows)
+
+    def entry(self, data: dict[str, object], index: int, engine: str | None) -> Entry | None:
+        label = f"rule {data.get('id', f'number {index + 1}')}"
+        if engine is not None:
+            label = f"profile {engine}, {label}"
+        before = len(self._problems)
+        t = self._table(data, label, "rule", index)
+        identifier = t.text("id")
+        if identifier is None:
+            t.complain('a rule needs id = "…", the symptom in kebab-case')
+        elif not _KEBAB.fullmatch(identifier):
+            t.complain(f'id "{identifier}" is not kebab-case', "id", todo="Such as load-weight-begin.")
+        pattern = t.text("pattern")
+        if not pattern:
+            t.complain("a rule needs pattern = '…'", "pattern")
+        remedies = {
+            stage: text
+            for word, text in t.mapping("remedies").items()
+            if (stage := t.choose(word, "remedies", Stage)) is not None
+        }
+        rule = Rule(
+            id=identifier or "",
+            pattern=pattern or "",
+            engine=None if engine in (None, SHARED) else engine,
+            stage=t.choice("stage", Stage),
+            edge=t.choice("edge", Edge),
+            role=t.choice("role", Role),
+            failure=t.text("class"),
+            finding=t.text("finding"),
+            severity=t.choice("severity", Severity) or Severity.WARNING,
+            meaning=t.text("meaning") or "",
+            remedy=t.text("remedy"),
+            remedies=remedies,
+            unit=t.text("unit") or "",
+            is_identity=t.flag("identity"),
+            is_start=t.flag("start"),
+            is_stop=t.flag("stop"),
+            gauges=t.texts("gauges"),
+            literal=t.text("literal"),
+            since=t.text("since"),
+            until=t.text("until"),
+            source=t.text("source") or "",
+            matches=t.texts("matches"),
+            misses=t.texts("misses"),
+        )
+        also = t.texts("also")
+        t.close()
+        place = t.place("pattern") if pattern else t.place()
+        return Entry(rule, place, also) if len(self._problems) == before else None
