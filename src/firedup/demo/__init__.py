@@ -1,0 +1,1 @@
+"""What `firedup demo` is made of: a small real engine, its models, prompts and two replays."""
