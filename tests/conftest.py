@@ -11,13 +11,20 @@ import pytest
 if TYPE_CHECKING:
     from pathlib import Path
 
-# Examples may be slow on a busy machine, so there is no deadline; in CI they are the same each time.
+# Examples may be slow on a busy machine, so there is no deadline; in CI they are always the same.
 hypothesis.settings.register_profile("firedup", deadline=None)
 hypothesis.settings.register_profile("ci", deadline=None, derandomize=True)
 hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "firedup")
 
 # What a developer's terminal may have set and what would change the output under test.
-TERMINAL_VARIABLES = ("CLICOLOR_FORCE", "COLUMNS", "FORCE_COLOR", "LINES", "NO_COLOR", "TTY_COMPATIBLE")
+TERMINAL_VARIABLES = (
+    "CLICOLOR_FORCE",
+    "COLUMNS",
+    "FORCE_COLOR",
+    "LINES",
+    "NO_COLOR",
+    "TTY_COMPATIBLE",
+)
 
 
 @pytest.fixture(autouse=True)

@@ -1,0 +1,1 @@
+"""Measures firedup against its bars; `python -m bench NAME` runs one bench."""
