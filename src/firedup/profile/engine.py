@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Protocol
 
 import re2
 
@@ -13,7 +14,7 @@ from firedup.profile.pattern import parse_pattern
 try:
     import hyperscan
 except ImportError:  # no wheel for this machine: RE2 does the same work, only slower
-    hyperscan = None
+    hyperscan = None  # type: ignore[assignment]
 
 
 class HyperscanMissingError(RuntimeError):
@@ -62,8 +63,34 @@ class Expression:
         return "".join([*pieces, self.pattern[start:]]).encode()
 
 
-def compile_hyperscan(expressions: Sequence[Expression]) -> hyperscan.Database:
-    """A database that scans blocks; raises ValueError, or HyperscanMissingError without it."""
+class Scanner(Protocol):
+    """Finds the records of a block that matter."""
+
+    def scan(self, block: bytes) -> list[int]:
+        """Ascending positions, at least one in each record that any pattern matches."""
+
+
+class HyperscanScanner:
+    """A Hyperscan database in block mode, which reports every place where a match ends."""
+
+    def __init__(self, database: hyperscan.Database) -> None:
+        self.database = database
+
+    def scan(self, block: bytes) -> list[int]:
+        """The last byte of each match; a match may run over several records, then it is no hit."""
+        found: list[int] = []
+        note = found.append
+
+        def on_match(_id: int, _start: int, end: int, _flags: int, _context: object) -> None:
+            note(end - 1)
+
+        self.database.scan(block, match_event_handler=on_match)
+        found.sort()
+        return found
+
+
+def compile_hyperscan(expressions: Sequence[Expression]) -> HyperscanScanner:
+    """Compiles for blocks; raises ValueError, or HyperscanMissingError where there is none."""
     if hyperscan is None:
         raise HyperscanMissingError
     database = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
@@ -76,4 +103,21 @@ def compile_hyperscan(expressions: Sequence[Expression]) -> hyperscan.Database:
         )
     except hyperscan.error as error:
         raise ValueError(str(error)) from error
-    return database
+    return HyperscanScanner(database)
+
+
+def store_hyperscan(scanner: HyperscanScanner) -> bytes:
+    """The compiled database as bytes, for this machine's kind of CPU and this Hyperscan."""
+    return hyperscan.dumpb(scanner.database)
+
+
+def load_hyperscan(data: bytes) -> HyperscanScanner | None:
+    """The database of `data`; None when another version or CPU wrote it."""
+    if hyperscan is None:
+        raise HyperscanMissingError
+    try:
+        database = hyperscan.loadb(data, mode=hyperscan.HS_MODE_BLOCK)
+        database.scratch = hyperscan.Scratch(database)
+    except hyperscan.error:
+        return None
+    return HyperscanScanner(database)

@@ -93,9 +93,7 @@ class _Reader:
         top.complain(f"{key} must be written as [[{key}]] tables", key)
         return []
 
-    def _table(
-        self, data: Mapping[str, object], label: str, name: str, index: int = 0
-    ) -> Table:
+    def _table(self, data: Mapping[str, object], label: str, name: str, index: int = 0) -> Table:
         return Table(
             data,
             label=label,
@@ -210,7 +208,9 @@ class _Reader:
         if identifier is None:
             t.complain('a rule needs id = "…", the symptom in kebab-case')
         elif not _KEBAB.fullmatch(identifier):
-            t.complain(f'id "{identifier}" is not kebab-case', "id", todo="Such as load-weight-begin.")
+            t.complain(
+                f'id "{identifier}" is not kebab-case', "id", todo="Such as load-weight-begin."
+            )
         pattern = t.text("pattern")
         if not pattern:
             t.complain("a rule needs pattern = '…'", "pattern")
@@ -236,6 +236,7 @@ class _Reader:
             is_identity=t.flag("identity"),
             is_start=t.flag("start"),
             is_stop=t.flag("stop"),
+            is_final=t.flag("final"),
             gauges=t.texts("gauges"),
             literal=t.text("literal"),
             since=t.text("since"),

@@ -116,40 +116,40 @@ class _Reader:
             if texts and all(texts) and (best is None or _strength(texts) > _strength(best)):
                 best = texts
 
-        while (char := self._peek()) not in ("", "|", ")"):
+        while self._peek() not in ("", "|", ")"):
             start = self.at
-            inner: tuple[str, ...] | None = None
-            literal: str | None = None
-            if char == "(":
-                inner = self._group(depth)
-            elif char == "[":
-                self._character_class()
-            elif char == "\\":
-                literal = self._escape()
-            elif char in "^$":
-                self.anchors.append(self.at)
-                self.at += 1
-                literal = ""
-            elif char == ".":
-                self.at += 1
-            elif char in "*+?":
-                raise PatternError("nothing to repeat", self.at)
-            else:
-                literal = char
-                self.at += 1
+            literal, inner = self._atom(depth)
             least, most = self._quantifier()
             parts.append((start, self.at))
-            if (least, most) == (1, 1) and literal is not None:
+            if literal is not None and least >= 1:
                 run += literal
-                continue
-            if least >= 1 and literal is not None:
-                run += literal
-            offer((run,) if run else None)
-            run = ""
+            if literal is None or (least, most) != (1, 1):
+                offer((run,) if run else None)
+                run = ""
             if least >= 1:
                 offer(inner)
         offer((run,) if run else None)
         return best, parts
+
+    def _atom(self, depth: int) -> tuple[str | None, tuple[str, ...] | None]:
+        """The literal that one piece stands for (None = none), and a group's fixed texts."""
+        match self._peek():
+            case "(":
+                return None, self._group(depth)
+            case "[":
+                self._character_class()
+                return None, None
+            case "\\":
+                return self._escape(), None
+            case "^" | "$":
+                self.anchors.append(self.at)
+                self.at += 1
+                return "", None
+            case "*" | "+" | "?":
+                raise PatternError("nothing to repeat", self.at)
+            case char:
+                self.at += 1
+                return (None if char == "." else char), None
 
     def _peek(self) -> str:
         return self._pattern[self.at : self.at + 1]
@@ -173,7 +173,9 @@ class _Reader:
             self.at += 4
             self.is_caseless = is_caseless = True
         elif rest.startswith("(?"):
-            raise PatternError("only (?P<name>…), (?:…), (?i:…) and a leading (?i) may be used", start)
+            raise PatternError(
+                "only (?P<name>…), (?:…), (?i:…) and a leading (?i) may be used", start
+            )
         else:
             raise PatternError("a group without a name; write (?:…) or (?P<name>…)", start)
         branches, _ = self.choice(depth + 1)
@@ -209,7 +211,7 @@ class _Reader:
         self.at += 1
 
     def _escape(self, *, in_class: bool = False) -> str | None:
-        """The literal that an escape stands for; "" for \\b; None for a class such as \\d."""
+        r"""The literal that an escape stands for; "" for \b; None for a class such as \\d."""
         start = self.at
         char = self._pattern[start + 1 : start + 2]
         self.at += 2

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from firedup.core.error import ProfileError
-from firedup.profile.schema import Place
+from firedup.core.rule import Rule
+from firedup.profile.schema import SHARED, Place
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +26,15 @@ class Problem:
         return "\n".join(lines)
 
 
+def label_of(rule: Rule) -> str:
+    """How messages call a rule."""
+    return f"profile {rule.engine or SHARED}, rule {rule.id}"
+
+
 def nearest(word: str, known: Iterable[str]) -> str | None:
     """The known word most like `word`, or None when none is near."""
+    import difflib  # noqa: PLC0415 - needed only when something is wrong
+
     found = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
     return found[0] if found else None
 

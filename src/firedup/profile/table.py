@@ -55,7 +55,8 @@ class Table:
         value = self._get(key)
         if value is None or isinstance(value, str):
             return value
-        return self._wrong(key, "a text in quotes")
+        self._wrong(key, "a text in quotes")
+        return None
 
     def flag(self, key: str) -> bool:
         """A truth value, False when absent."""
@@ -66,12 +67,15 @@ class Table:
         return False
 
     def integer(self, key: str) -> int | None:
+        """A whole number, None when absent."""
         value = self._get(key)
         if value is None or (isinstance(value, int) and not isinstance(value, bool)):
             return value
-        return self._wrong(key, "a whole number")
+        self._wrong(key, "a whole number")
+        return None
 
     def number(self, key: str, default: float) -> float:
+        """A number, `default` when absent."""
         value = self._get(key)
         if isinstance(value, int | float) and not isinstance(value, bool):
             return float(value)
@@ -90,6 +94,7 @@ class Table:
         return ()
 
     def integers(self, key: str) -> tuple[int, ...]:
+        """A list of whole numbers, empty when absent."""
         value = self._get(key)
         if value is None:
             return ()

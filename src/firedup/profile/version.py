@@ -10,7 +10,7 @@ _VERSION = re.compile(r"[vb]?(\d+(?:\.\d+)*)")
 
 
 def parse_version(text: str) -> tuple[int, ...] | None:
-    """"0.5.9", "v0.11.0rc1" or llama.cpp's "b11434" as numbers, None when it is none of those."""
+    """The numbers of "0.5.9", "v0.11.0rc1" or llama.cpp's "b11434"; None for anything else."""
     found = _VERSION.match(text)
     return tuple(int(part) for part in found[1].split(".")) if found else None
 

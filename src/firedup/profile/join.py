@@ -1,0 +1,69 @@
+"""Joins what many catalogue files say into one catalogue, the user's words over the built-in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from firedup.profile.parse import Parsed, parse_file
+from firedup.profile.problem import Problem
+from firedup.profile.read import SourceFile
+from firedup.profile.schema import Catalogue, EngineProfile, Entry, Place
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """A catalogue with the problems met on the way, by the file's origin."""
+
+    catalogue: Catalogue
+    problems: tuple[Problem, ...]
+    own: tuple[Entry, ...]  # the entries that are not built in
+    engines: Mapping[str, Place]  # the engines that those files speak of, and where first
+
+
+def join_files(files: Sequence[SourceFile], digest: str = "") -> Joined:
+    """Parses all files into one catalogue; a user's rule or profile replaces the built-in one."""
+    profiles: dict[str, EngineProfile] = {}
+    entries: dict[str, Entry] = {}
+    origins: dict[str, bool] = {}  # rule name → whether it came with firedup
+    problems: list[Problem] = []
+    engines: dict[str, Place] = {}
+    for file, parsed in _parse_all(files):
+        problems += parsed.problems
+        if not file.is_builtin and (engine := parsed.engine or file.folder):
+            engines.setdefault(engine, Place(file.path, 1))
+        if parsed.profile is not None:
+            profiles[parsed.profile.engine] = parsed.profile
+        for entry in parsed.entries:
+            name = entry.rule.name
+            if name in entries and origins[name] == file.is_builtin:
+                problems.append(
+                    Problem(
+                        f"{name}: the id is taken",
+                        entry.place,
+                        (f"first used at {entries[name].place}",),
+                        "Ids are unique within an engine.",
+                    )
+                )
+                continue
+            entries[name] = entry
+            origins[name] = file.is_builtin
+    own = tuple(entry for name, entry in entries.items() if not origins[name])
+    catalogue = Catalogue(tuple(profiles.values()), tuple(entries.values()), digest)
+    return Joined(catalogue, tuple(problems), own, engines)
+
+
+def _parse_all(files: Sequence[SourceFile]) -> list[tuple[SourceFile, Parsed]]:
+    """A folder's engine is what its files name, else the folder's own name."""
+    first = [(file, parse_file(file.text, file.path, file.folder)) for file in files]
+    named: dict[tuple[str | None, bool], str | None] = {
+        (file.folder, file.is_builtin): parsed.engine
+        for file, parsed in first
+        if file.folder and parsed.engine
+    }
+    return [
+        (file, parse_file(file.text, file.path, engine))
+        if (engine := named.get((file.folder, file.is_builtin), file.folder)) != file.folder
+        else (file, parsed)
+        for file, parsed in first
+    ]
