@@ -56,6 +56,7 @@ class Rule:
     is_identity: bool = False  # only this engine prints it
     is_start: bool = False  # a new start of a server begins here
     is_stop: bool = False  # the operator asked for the end
+    is_final: bool = False  # fatal whatever the log says later (a foreign server may answer)
     gauges: tuple[str, ...] = ()
     literal: str | None = None  # gauges: a fixed piece of text that every such line holds
     since: str | None = None

@@ -1,0 +1,134 @@
+"""Samples of the process tree → whether anything moves, and for how long nothing has."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from firedup.core.event import Sample
+from firedup.core.model import Evidence, Process, Stage
+
+_NS = 1_000_000_000
+_MIB = 1 << 20
+
+# Less than these between two samples is housekeeping, not progress of a start.
+MIN_CPU_SHARE = 0.02  # of one core
+MIN_READ_BYTES = 4 * _MIB
+MIN_GROWTH_BYTES = 16 * _MIB
+
+# How long a stage may do nothing at all: no log, no CPU, no reads, no growth. A wait for slow
+# ranks or for a peer looks like that; loading, compiling and capturing do not.
+PATIENCE_S = {
+    Stage.DIST_INIT: 600.0,
+    Stage.WARMUP: 300.0,
+}
+DEFAULT_PATIENCE_S = 180.0
+# A process that was stopped by a signal will not go on by itself: no need to wait.
+STOPPED_PATIENCE_S = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Pulse:
+    """What the samples show. Durations in seconds, None while two samples are missing.
+
+    `idle_s`: since anything moved at all. `quiet_s`: since the log grew. `is_busy`: CPU, reads or
+    memory moved within the last samples. `is_frozen`: every process is stopped by a signal.
+    """
+
+    idle_s: float | None
+    quiet_s: float | None
+    is_busy: bool
+    is_frozen: bool
+    read_bytes_per_s: float | None
+    cpu_share: float | None
+
+
+class Liveness:
+    """Feed it samples in order, and tell it when the log grew."""
+
+    def __init__(self) -> None:
+        self._before: Sample | None = None
+        self._moved_ns: int | None = None
+        self._log_ns: int | None = None
+        self._frozen_since: int | None = None
+        self._busy = False
+        self._rates: tuple[float | None, float | None] = (None, None)
+        self.processes: tuple[Process, ...] = ()
+        self.sample: Sample | None = None
+
+    def log_grew(self, at_ns: int) -> None:
+        """Bytes were added to the log at `at_ns` (host boottime)."""
+        self._log_ns = max(at_ns, self._log_ns or 0)
+        self._moved_ns = max(at_ns, self._moved_ns or 0)
+
+    def feed(self, sample: Sample) -> None:
+        """Take one sample."""
+        before, self._before = self._before, sample
+        self.sample, self.processes = sample, sample.processes
+        if before is None:
+            self._moved_ns = self._moved_ns or sample.at_ns
+            self._log_ns = self._log_ns or sample.at_ns
+            return
+        elapsed_s = (sample.at_ns - before.at_ns) / _NS
+        if elapsed_s <= 0:
+            return
+        cpu_s, read, grown = _difference(before, sample)
+        self._rates = (read / elapsed_s, cpu_s / elapsed_s)
+        self._busy = (
+            cpu_s / elapsed_s >= MIN_CPU_SHARE
+            or read >= MIN_READ_BYTES * elapsed_s
+            or grown >= MIN_GROWTH_BYTES * elapsed_s
+        )
+        if self._busy or len(before.processes) != len(sample.processes):
+            self._moved_ns = max(self._moved_ns or 0, sample.at_ns)
+        if sample.log_size > before.log_size:
+            self.log_grew(sample.at_ns)
+        frozen = bool(sample.processes) and all(p.state in "Tt" for p in sample.processes)
+        self._frozen_since = (self._frozen_since or sample.at_ns) if frozen else None
+
+    def pulse(self, now_ns: int) -> Pulse:
+        """The state of things at `now_ns`."""
+        return Pulse(
+            idle_s=_since(self._moved_ns, now_ns) if self.sample else None,
+            quiet_s=_since(self._log_ns, now_ns),
+            is_busy=self._busy,
+            is_frozen=self._frozen_since is not None,
+            read_bytes_per_s=self._rates[0],
+            cpu_share=self._rates[1],
+        )
+
+    def stall(self, now_ns: int, stage: Stage | None) -> tuple[Evidence, ...]:
+        """The evidence that nothing will come any more; empty while there is hope."""
+        if self.sample is None or not self.processes:
+            return ()
+        frozen_s = _since(self._frozen_since, now_ns)
+        if frozen_s is not None and frozen_s >= STOPPED_PATIENCE_S:
+            text = f"every process of the server has been stopped by a signal for {frozen_s:.0f} s"
+            return (Evidence("sample", text),)
+        idle_s = _since(self._moved_ns, now_ns)
+        patience_s = PATIENCE_S.get(stage, DEFAULT_PATIENCE_S) if stage else DEFAULT_PATIENCE_S
+        if idle_s is None or idle_s < patience_s:
+            return ()
+        quiet_s = _since(self._log_ns, now_ns) or idle_s
+        return (
+            Evidence("sample", f"no CPU time, reads or memory growth for {idle_s:.0f} s"),
+            Evidence("sample", f"the log has been silent for {quiet_s:.0f} s"),
+        )
+
+
+def _difference(before: Sample, after: Sample) -> tuple[float, int, int]:
+    """CPU seconds, bytes read and bytes grown between two samples, over processes in both."""
+    old = {(p.pid, p.start_ticks): p for p in before.processes}
+    cpu_s, read, grown = 0.0, 0, 0
+    for process in after.processes:
+        was = old.get((process.pid, process.start_ticks))
+        if was is None:
+            cpu_s += process.cpu_s
+            continue
+        cpu_s += process.cpu_s - was.cpu_s
+        read += (process.read_bytes or 0) - (was.read_bytes or 0)
+        grown += max(0, process.rss_bytes - was.rss_bytes)
+    return max(0.0, cpu_s), max(0, read), grown
+
+
+def _since(then_ns: int | None, now_ns: int) -> float | None:
+    return None if then_ns is None else max(0.0, (now_ns - then_ns) / _NS)

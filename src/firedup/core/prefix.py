@@ -1,0 +1,118 @@
+"""What stands before the message of a log line: collectors, ranks, pids, titles, time stamps."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from firedup.core.model import Source
+
+_NS = 1_000_000_000
+
+# Control sequences of terminals: CSI, OSC and the two-byte ones.
+_ESCAPE = re.compile(r"\x1b(?:\[[0-9;:?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
+
+# Written by whoever collected the log, outermost first; peeled off as often as they occur.
+_COLLECTOR = re.compile(
+    r"(?:\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d) +(?:std(?:out|err) [FP] )?"
+    r"|\[pod/[^\]]{1,200}\] "
+    r"|[A-Za-z][\w.-]{0,60}-\d+ +\| ?"
+    r"|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d [\w.-]{1,64} [\w@./-]{1,64}\[\d+\]: )"
+)
+# vLLM and Ray: (EngineCore_DP0 pid=123), (Worker_TP3 pid=7), (RayWorkerWrapper pid=9, ip=10.0.0.2).
+_TITLED = re.compile(
+    r"\((?P<title>[A-Za-z][\w.:-]{0,60})(?: rank=\d+)? pid=(?P<pid>\d+)(?:, ip=[^)]{1,64})?\) ?"
+)
+_RANKS = r"(?:(?: (?:DP|PP|TP|EP|ATTN_CP|MOE_DP|CP)\d+)+)"
+# SGLang: [2026-11-29 17:27:53 DP0 TP1] message; milliseconds on demand.
+_SGLANG = re.compile(
+    r"\[(?P<stamp>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:[.,]\d{1,6})?)(?P<rank>" + _RANKS + r")?\] ?"
+)
+# vLLM: INFO 11-29 16:44:42 [core.py:93] message; the year is missing in most versions.
+_VLLM = re.compile(
+    r"(?P<level>DEBUG|INFO|WARNING|ERROR|CRITICAL) "
+    r"(?P<stamp>(?:\d{4}-)?\d\d-\d\d \d\d:\d\d:\d\d(?:[.,]\d{1,6})?) (?:\[[^\]]{1,120}\] ?)?"
+)
+# torch: [rank3]:[E1129 17:27:53.123456 ProcessGroupNCCL.cpp:616] or [rank3]: Traceback …
+_TORCH_RANK = re.compile(r"\[rank(?P<rank>\d+)\]: ?")
+# llama.cpp: minutes.seconds.milliseconds.microseconds level component: message
+_LLAMA = re.compile(r"(?P<m>\d+)\.(?P<s>\d\d)\.(?P<ms>\d{3})\.(?P<us>\d{3}) [DIWEC] ")
+_TITLE_RANK = re.compile(r"(?:^|_)((?:(?:DP|PP|TP|EP)\d+)(?:_(?:DP|PP|TP|EP)\d+)*)$")
+
+
+@dataclass(frozen=True, slots=True)
+class Prefix:
+    """What was found before the message: `length` characters of the text."""
+
+    length: int
+    source: Source
+    stamp_ns: int | None
+
+
+def strip_escapes(text: str) -> str:
+    """`text` without terminal control sequences."""
+    return _ESCAPE.sub("", text) if "\x1b" in text else text
+
+
+def parse_stamp(text: str, year: int) -> int | None:
+    """Nanoseconds since the epoch of "[YYYY-]MM-DD HH:MM:SS[.frac]", read as UTC.
+
+    `year` is used where the text has none. None when the text is no date.
+    """
+    date, _, clock = text.partition(" ")
+    if date.count("-") == 1:
+        date = f"{year:04d}-{date}"
+    whole, _, fraction = clock.replace(",", ".").partition(".")
+    try:
+        at = datetime.fromisoformat(f"{date}T{whole}").replace(tzinfo=UTC)
+    except ValueError:
+        return None
+    return int(at.timestamp()) * _NS + int((fraction + "000000000")[:9])
+
+
+def parse_prefix(text: str, year: int) -> Prefix:
+    """Read everything before the message of `text`; an unknown form is no prefix at all.
+
+    The last time stamp before the message counts, since it is the engine's own.
+    """
+    at = 0
+    rank: str | None = None
+    pid: int | None = None
+    title: str | None = None
+    stamp_ns: int | None = None
+    for _ in range(3):
+        found = _COLLECTOR.match(text, at)
+        if found is None:
+            break
+        stamp_ns = _collector_stamp(found.group()) or stamp_ns
+        at = found.end()
+    if (titled := _TITLED.match(text, at)) is not None:
+        title, pid, at = titled["title"], int(titled["pid"]), titled.end()
+        of_title = _TITLE_RANK.search(title)
+        rank = of_title[1].replace("_", " ") if of_title else None
+    if (torch := _TORCH_RANK.match(text, at)) is not None:
+        rank, at = f"rank{torch['rank']}", torch.end()
+    if (sglang := _SGLANG.match(text, at)) is not None:
+        stamp_ns = parse_stamp(sglang["stamp"], year) or stamp_ns
+        rank = sglang["rank"].strip() if sglang["rank"] else rank
+        at = sglang.end()
+    elif (vllm := _VLLM.match(text, at)) is not None:
+        stamp_ns = parse_stamp(vllm["stamp"], year) or stamp_ns
+        at = vllm.end()
+    elif (llama := _LLAMA.match(text, at)) is not None:
+        stamp_ns = (int(llama["m"]) * 60 + int(llama["s"])) * _NS
+        stamp_ns += int(llama["ms"]) * 1_000_000 + int(llama["us"]) * 1_000
+        at = llama.end()
+    return Prefix(at, Source(rank, pid, title), stamp_ns)
+
+
+def is_wall(stamp_ns: int) -> bool:
+    """Whether a stamp is a date; llama.cpp counts from the start of the process instead."""
+    return stamp_ns > 100_000_000 * _NS
+
+
+def _collector_stamp(prefix: str) -> int | None:
+    if not prefix[:4].isdigit():
+        return None
+    return parse_stamp(prefix[:10] + " " + prefix[11:].split("Z")[0].split("+")[0].strip(), 1970)

@@ -1,0 +1,175 @@
+"""Log bytes → what the log alone says: engine, stages, suspects, findings, gauges."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from firedup.core.block import Blocks, Mark, Shape
+from firedup.core.diagnosis import Diagnosis
+from firedup.core.model import Evidence, Finding, Line, Progress, Stage
+from firedup.core.reading import Readings
+from firedup.core.rule import Edge, Hit, Matcher, Role
+from firedup.core.sieve import Sieve
+from firedup.core.startup import Moment, Startup
+
+# Lines kept for the case that the engine turns out to be another one than it seemed.
+MAX_JOURNAL = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    line: Line
+    mark: Mark
+    hits: tuple[Hit, ...]
+    at: Moment
+
+
+class LogReader:
+    """Feed it the bytes of one log generation after the other; read its parts at any time.
+
+    `engine` fixes the engine (known from the command); None lets the log's own words decide.
+    """
+
+    def __init__(self, matcher: Matcher, engine: str | None, year: int) -> None:
+        self._matcher = matcher
+        self._year = year
+        self._fixed = engine
+        self._votes: Counter[str] = Counter()
+        self._identified: str | None = None
+        self._journal: list[_Entry] = []
+        self._last_stamp: int | None = None
+        self.engine = engine
+        self.version: str | None = None
+        self.last_known: Line | None = None
+        self._start_over()
+        self._new_log()
+
+    def _new_log(self) -> None:
+        self.blocks = Blocks()
+        self.sieve = Sieve(self._matcher, lambda: self.blocks.is_open, self._year)
+
+    def _start_over(self) -> None:
+        self.startup = Startup()
+        self.diagnosis = Diagnosis()
+        self.readings = Readings()
+        self._findings: dict[str, Finding] = {}
+
+    def feed(self, data: bytes, at_ns: int | None) -> None:
+        """Take the next bytes, which arrived at host time `at_ns` (None in `explain`)."""
+        for line in self.sieve.feed(data):
+            self._take(line, at_ns)
+
+    def close(self, at_ns: int | None) -> None:
+        """No more bytes will come (in this generation)."""
+        for line in self.sieve.close():
+            self._take(line, at_ns)
+        for line in self.sieve.newest_gauges():
+            for hit in self._relevant(self._matcher.match(line)):
+                self.readings.feed(hit)
+
+    def next_generation(self, at_ns: int | None) -> None:
+        """The log was rotated or truncated: offsets start again, the story goes on."""
+        self.close(at_ns)
+        self._new_log()
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """Findings of rules, in order of appearance."""
+        return tuple(self._findings.values())
+
+    @property
+    def last_stamp_ns(self) -> int | None:
+        """The last time that the log itself named."""
+        return self._last_stamp
+
+    def bar(self, at_ns: int | None) -> Progress | None:
+        """Where the bar stands, its last unfinished state included."""
+        line = self.sieve.unfinished()
+        if line is not None:
+            at = Moment(at_ns, self._last_stamp)
+            for hit in self._relevant(self._matcher.match(line)):
+                if hit.rule.edge is Edge.PROGRESS:
+                    return self.startup.read_bar(hit, at) or self.startup.progress
+        return self.startup.progress
+
+    def _take(self, line: Line, at_ns: int | None) -> None:
+        if line.stamp_ns is not None:
+            self._last_stamp = line.stamp_ns
+        mark = self.blocks.feed(line)
+        hits = self._matcher.match(line)
+        if not hits and mark.shape is Shape.PLAIN:
+            return
+        entry = _Entry(line, mark, hits, Moment(at_ns, line.stamp_ns or self._last_stamp))
+        if self._identified is None and self._fixed is None:
+            self._vote(entry)
+        self._apply(entry)
+
+    def _vote(self, entry: _Entry) -> None:
+        """Let the line's rules say which engine this is; a change of mind re-reads the journal."""
+        if len(self._journal) < MAX_JOURNAL:
+            self._journal.append(entry)
+        for hit in entry.hits:
+            engine = hit.rule.engine
+            if engine is None or engine == "generic":
+                continue
+            self._votes[engine] += 1
+            if hit.rule.is_identity:
+                self._identified = engine
+                break
+        leader = self._identified or next(iter(self._votes.most_common(1)), (None, 0))[0]
+        if leader != self.engine:
+            self.engine = leader
+            self._start_over()
+            for earlier in self._journal[:-1]:
+                self._apply(earlier)
+        if self._identified is not None:
+            self._journal.clear()
+
+    def _relevant(self, hits: Iterable[Hit]) -> tuple[Hit, ...]:
+        return tuple(hit for hit in hits if hit.rule.engine in (None, self.engine))
+
+    def _apply(self, entry: _Entry) -> None:
+        line, at = entry.line, entry.at
+        hits = self._relevant(entry.hits)
+        if any(hit.rule.is_start for hit in hits):
+            self._begin_start()
+        rank = line.source.rank or entry.mark.source.rank
+        stage = self._stage_for(rank)
+        self.diagnosis.feed(line, entry.mark, hits, stage, at, self.startup.is_ready)
+        for hit in hits:
+            if hit.rule.is_identity and "version" in hit.captures:
+                self.version = hit.captures["version"]
+            if hit.rule.role is Role.GAUGE:
+                self.readings.feed(hit)
+            if hit.rule.finding is not None:
+                self._find(hit)
+            was_ready = self.startup.is_ready
+            if self.startup.feed(hit, at) and hit.rule.stage is not Stage.SERVING:
+                is_up = self.startup.is_ready and not was_ready
+                self.diagnosis.go_on(line.source.rank, is_up)
+        if hits and not all(hit.rule.role is Role.BENIGN for hit in hits):
+            self.last_known = line
+
+    def _begin_start(self) -> None:
+        if self.startup.has_start_line:
+            self.startup.begin_again()
+            self.diagnosis = Diagnosis()
+            self._findings = {}
+        else:
+            self.startup.mark_start()
+
+    def _stage_for(self, rank: str | None) -> Stage:
+        if self.startup.is_ready:
+            return Stage.SERVING
+        return self.startup.stage_of(rank) or Stage.ARGS
+
+    def _find(self, hit: Hit) -> None:
+        rule, line = hit.rule, hit.line
+        name = rule.finding or rule.id
+        if name not in self._findings:
+            evidence = (Evidence("line", line.text, line.number or None, line.offset),)
+            self._findings[name] = Finding(
+                name, rule.severity, rule.meaning or line.message, evidence, rule.remedy
+            )

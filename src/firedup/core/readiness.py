@@ -1,0 +1,75 @@
+"""The answers that prove a server ready, and what is still waited for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from firedup.core.event import Health, PortOwner, Token
+from firedup.core.model import Checks, Ownership, ServerSpec, Stage
+
+
+@dataclass(slots=True)
+class Readiness:
+    """Collects the answers about one server. `feed` takes them as they come."""
+
+    spec: ServerSpec
+    health: Health | None = None
+    owner: PortOwner | None = None
+    token: Token | None = None
+    has_answered: bool = False  # the health route said 200 at least once
+
+    def feed(self, event: Health | PortOwner | Token) -> None:
+        """Take one answer; the newest of each kind counts."""
+        match event:
+            case Health():
+                self.health = event
+                self.has_answered = self.has_answered or event.status == 200
+            case PortOwner():
+                self.owner = event
+            case Token():
+                self.token = event
+
+    def checks(self, log_ready: bool) -> Checks:
+        """The four checks as they stand."""
+        token = None
+        if self.token is not None and not self.token.is_skipped:
+            token = self.token.has_answered
+        return Checks(
+            log=log_ready,
+            health=self.health.status if self.health else None,
+            owner=self.owner.owner if self.owner else None,
+            token=token,
+            why_not=self.token.error if self.token else None,
+        )
+
+    def is_proven(self, log_ready: bool) -> bool:
+        """Whether this server is ready beyond its own words.
+
+        A server that has no port to ask is believed. Else its health route must have answered,
+        no other process may own the port, and it must have generated a token where it can. Its
+        own statement is needed unless its log level hides it or the socket is surely its own.
+        """
+        if self.spec.port is None:
+            return log_ready
+        ownership = self.owner.owner if self.owner else None
+        if ownership is Ownership.NO or not self.has_answered or self.token is None:
+            return False
+        if not (self.token.has_answered or self.token.is_skipped):
+            return False
+        return log_ready or self.spec.hides_ready_line or ownership is Ownership.YES
+
+    def waiting_for(self, stage: Stage | None, log_ready: bool, has_log: bool) -> str:
+        """What has to happen next, as a phrase."""
+        if not has_log:
+            return "the first bytes of the log"
+        if not log_ready and not self.has_answered:
+            return "the first stage" if stage is None else f"{stage.value} to finish"
+        if self.spec.port is None:
+            return "nothing more"
+        if not self.has_answered:
+            return "the health route to answer 200"
+        if self.owner is None or self.owner.owner is None:
+            return f"port {self.spec.port} to be opened"
+        if self.token is None:
+            return "the first token"
+        return "nothing more" if log_ready else "the engine to say that it is ready"

@@ -1,0 +1,219 @@
+"""Blocks of bytes → the few lines that matter, without decoding the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from firedup.core.line import LIMIT_BYTES, decode_line
+from firedup.core.model import Line
+from firedup.core.rule import Matcher
+
+# Gauge lines are read in full in the first window of a log and sampled in each later one: a long
+# serving phase holds millions of them. Windows lie at fixed offsets, so slicing changes nothing.
+WINDOW_BYTES = 1 << 20
+GAUGES_IN_FIRST_WINDOW = 4096
+GAUGES_IN_LATER_WINDOWS = 8
+
+_LF, _CR, _ESC = 0x0A, 0x0D, 0x1B
+
+
+class Sieve:
+    """Feed it the bytes of one log in order; it yields candidate lines in order.
+
+    After each yielded line the sieve asks `wants_more`: while that is true the following lines
+    are yielded too, whatever they say (a traceback is being folded). A piece that ends in CR is
+    yielded once the next byte shows that no LF follows. Not every line is yielded, but all that a
+    rule or an opener matches are, and `Line.number` is right.
+    """
+
+    def __init__(self, matcher: Matcher, wants_more: Callable[[], bool], year: int = 1970) -> None:
+        self._matcher = matcher
+        self._wants_more = wants_more
+        self._year = year
+        self._rest = b""
+        self._rest_offset = 0
+        self._dropped = 0  # bytes of an overlong unfinished record that were not kept
+        self._newlines = 0
+        self._gauges = _GaugeBudget(matcher.gauge_literals)
+
+    @property
+    def has_sampled_gauges(self) -> bool:
+        """Whether gauge lines were left out."""
+        return self._gauges.has_skipped
+
+    @property
+    def size(self) -> int:
+        """Bytes seen so far: the offset at which the next block must start."""
+        return self._rest_offset + len(self._rest) + self._dropped
+
+    def feed(self, data: bytes) -> Iterator[Line]:
+        """Take the next bytes of the log; the iterator must be used up before the next call."""
+        if self._dropped and self._rest[-1] != _CR:
+            cut = _first_end(data)
+            if cut < 0:
+                self._dropped += len(data)
+                return
+            # The overlong record ends here; its kept head stands for all of it.
+            self._dropped += cut
+            data = data[cut:]
+        block = self._rest + data if self._rest else data
+        end = _last_decidable_end(block)
+        if end:
+            yield from self._complete(block[:end])
+        self._keep(block[end:])
+
+    def close(self) -> Iterator[Line]:
+        """The log has ended: the last record may lack its end."""
+        if self._rest:
+            has_end = self._rest[-1] in (_LF, _CR)
+            yield from self._complete(self._rest if has_end else self._rest + b"\n")
+            self._rest_offset -= 0 if has_end else 1
+            self._rest = b""
+
+    def unfinished(self) -> Line | None:
+        """The record that has no end yet, such as the state of a bar that CR will overwrite."""
+        raw = self._rest.strip(b"\r\n")
+        if not raw:
+            return None
+        start = self._rest_offset + self._rest.find(raw[:1])
+        return self._line(raw, start, self.size, self._newlines + 1, is_progress=True)
+
+    def newest_gauges(self) -> Iterator[Line]:
+        """The newest gauge line of each kind, sampled or not (call it when a reading is wanted)."""
+        for offset, raw in self._gauges.newest.values():
+            yield self._line(raw, offset, offset + len(raw), 0, is_progress=False)
+
+    def _complete(self, block: bytes) -> Iterator[Line]:
+        """Yield the candidates of `block`, which holds whole records only."""
+        # Bytes that were not kept are missing just before the first record's end.
+        first_end = _first_end(block) if self._dropped else -1
+        cursor = 0
+        for position in self._candidates(block):
+            while cursor <= position:
+                if not self._wants_more():
+                    start = _record_start(block, position)
+                    self._newlines += block.count(b"\n", cursor, start)
+                    cursor = start
+                line, cursor = self._take(block, cursor, first_end)
+                if line is not None:
+                    yield line
+        while cursor < len(block) and self._wants_more():
+            line, cursor = self._take(block, cursor, first_end)
+            if line is not None:
+                yield line
+        self._newlines += block.count(b"\n", cursor)
+        self._rest_offset += len(block) + self._dropped
+        self._dropped = 0
+
+    def _take(self, block: bytes, start: int, first_end: int) -> tuple[Line | None, int]:
+        """The record at `start` (None when it is empty) and where the next one begins."""
+        stop = _record_end(block, start)
+        raw, number = block[start:stop], self._newlines + 1
+        if block[stop : stop + 2] == b"\r\n":
+            stop += 1
+        if block[stop] == _LF:
+            self._newlines += 1
+        if not raw:
+            return None, stop + 1
+        base = self._rest_offset
+        offset = base + start + (self._dropped if start > first_end else 0)
+        end = base + stop + 1 + (self._dropped if stop >= first_end else 0)
+        line = self._line(raw, offset, end, number, is_progress=block[stop] == _CR)
+        return line, stop + 1
+
+    def _line(
+        self, raw: bytes, offset: int, end: int, number: int, *, is_progress: bool
+    ) -> Line:
+        return decode_line(
+            raw, offset=offset, end=end, number=number, is_progress=is_progress, year=self._year
+        )
+
+    def _candidates(self, block: bytes) -> list[int]:
+        gauges = self._gauges.take(block, self._rest_offset)
+        if _ESC in block:
+            # Colour codes may stand inside a message: let every record through.
+            return _record_starts(block)
+        found = self._matcher.scan(block)
+        return sorted({*found, *gauges}) if gauges else found
+
+    def _keep(self, rest: bytes) -> None:
+        """Keep the beginning of a record that has no end yet, at most LIMIT_BYTES and one more."""
+        tail = b"\r" if rest.endswith(b"\r") else b""
+        body = rest[: len(rest) - len(tail)]
+        if len(body) > LIMIT_BYTES + 1:
+            self._dropped += len(body) - (LIMIT_BYTES + 1)
+            body = body[: LIMIT_BYTES + 1]
+        self._rest = body + tail
+
+
+class _GaugeBudget:
+    """Which gauge lines are read: all in the first window, a few in each later one."""
+
+    def __init__(self, literals: tuple[bytes, ...]) -> None:
+        self._literals = literals
+        self._used: dict[bytes, tuple[int, int]] = {}  # literal → window, lines read in it
+        self.newest: dict[bytes, tuple[int, bytes]] = {}
+        self.has_skipped = False
+
+    def take(self, block: bytes, base: int) -> list[int]:
+        """Positions in `block` (at offset `base` of the log) of the gauge lines to be read."""
+        positions: list[int] = []
+        for literal in self._literals:
+            last = block.rfind(literal)
+            if last < 0:
+                continue
+            start = _record_start(block, last)
+            self.newest[literal] = (base + start, block[start : _record_end(block, last)])
+            at = block.find(literal)
+            while 0 <= at <= last:
+                window = (base + _record_start(block, at)) // WINDOW_BYTES
+                if self._spend(literal, window):
+                    positions.append(at)
+                    at = block.find(literal, _record_end(block, at))
+                else:
+                    self.has_skipped = True
+                    at = block.find(literal, max(at + 1, (window + 1) * WINDOW_BYTES - base))
+        return positions
+
+    def _spend(self, literal: bytes, window: int) -> bool:
+        """Whether one more line of `literal` may be read in `window`."""
+        limit = GAUGES_IN_LATER_WINDOWS if window else GAUGES_IN_FIRST_WINDOW
+        seen_in, used = self._used.get(literal, (window, 0))
+        used = used if seen_in == window else 0
+        if used < limit:
+            self._used[literal] = (window, used + 1)
+        return used < limit
+
+
+def _first_end(data: bytes) -> int:
+    """Position of the first LF or CR, -1 when there is none."""
+    lf = data.find(b"\n")
+    cr = data.find(b"\r", 0, lf if lf >= 0 else len(data))
+    return cr if cr >= 0 else lf
+
+
+def _record_end(block: bytes, start: int) -> int:
+    """Position of the LF or CR that ends the record at `start` of a block of whole records."""
+    lf = block.find(b"\n", start)
+    cr = block.find(b"\r", start, lf if lf >= 0 else len(block))
+    return cr if cr >= 0 else lf
+
+
+def _record_start(block: bytes, position: int) -> int:
+    """Where the record around `position` begins."""
+    lf = block.rfind(b"\n", 0, position) + 1
+    return max(lf, block.rfind(b"\r", lf, position) + 1)
+
+
+def _last_decidable_end(block: bytes) -> int:
+    """Where the last whole record ends; a CR at the very end waits for a possible LF."""
+    stop = len(block) - 1 if block.endswith(b"\r") else len(block)
+    lf = block.rfind(b"\n", 0, stop) + 1
+    return max(lf, block.rfind(b"\r", lf, stop) + 1)
+
+
+def _record_starts(block: bytes) -> list[int]:
+    starts = [0]
+    while (after := _record_end(block, starts[-1]) + 1) < len(block):
+        starts.append(after)
+    return starts

@@ -1,0 +1,221 @@
+"""Hits of stage rules → which stage each rank is in, how long each took, where the bar stands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from firedup.core.eta import parse_clock, remaining_of_bar
+from firedup.core.model import Progress, RankState, Stage, StageSpan
+from firedup.core.prefix import is_wall
+from firedup.core.rule import Edge, Hit
+
+_NS = 1_000_000_000
+_LOADS = (Stage.LOAD_WEIGHTS, Stage.DRAFT_LOAD)
+# Past these a server has come up; what a rank does then is no start-up stage.
+_UP = (Stage.READY, Stage.SERVING)
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """An instant on both clocks: host boottime and the log's own stamp, each None if unknown."""
+
+    host_ns: int | None
+    log_ns: int | None
+
+
+@dataclass(slots=True)
+class _Span:
+    begun: Moment
+    ended: Moment | None = None
+    said_s: float | None = None  # the duration that the engine printed, the longest of all ranks
+    slowest: str | None = None
+
+
+@dataclass(slots=True)
+class _Rank:
+    stage: Stage
+    has_finished: bool = False
+    passed: set[Stage] = field(default_factory=set)
+
+
+class Startup:
+    """Feed it hits in log order. Everything it says is about the last start in the log."""
+
+    def __init__(self) -> None:
+        self.starts = 0
+        self._reset()
+
+    def _reset(self) -> None:
+        self.stage: Stage | None = None
+        self.ready_at: Moment | None = None
+        self.last_at: Moment | None = None
+        self.progress: Progress | None = None
+        self._spans: dict[Stage, _Span] = {}
+        self._ranks: dict[str | None, _Rank] = {}
+        self._has_start_line = False
+        self._drafts: set[str | None] = set()  # ranks that load the drafter now
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether the engine said that it is up."""
+        return self.ready_at is not None
+
+    def begin_again(self) -> None:
+        """A new start of a server begins at this place of the log."""
+        self.starts += 1
+        self._reset()
+        self._has_start_line = True
+
+    def mark_start(self) -> None:
+        """The first start's own first line was seen; what came before belongs to it."""
+        self.starts = max(self.starts, 1)
+        self._has_start_line = True
+
+    @property
+    def has_start_line(self) -> bool:
+        """Whether this start's own first line was seen (a second one means a second start)."""
+        return self._has_start_line
+
+    def feed(self, hit: Hit, at: Moment) -> bool:
+        """Take one hit; True when it moved a stage or a bar (progress of the start)."""
+        self.starts = max(self.starts, 1)
+        self.last_at = at
+        if hit.rule.stage is None:
+            return False
+        rank = hit.line.source.rank
+        stage = self._true_stage(hit, rank)
+        self._enter(stage, hit.rule.edge, rank, at)
+        if hit.rule.edge is Edge.PROGRESS:
+            self.progress = self.read_bar(hit, at) or self.progress
+        elif hit.rule.edge is Edge.END:
+            self._finish(stage, hit, rank, at)
+        if stage is Stage.READY and self.ready_at is None:
+            self.ready_at = at
+        return True
+
+    def stage_of(self, rank: str | None) -> Stage | None:
+        """The stage that `rank` is in; the server's own when the rank has shown none."""
+        known = self._ranks.get(rank)
+        return known.stage if known and rank is not None else self.stage
+
+    def ranks(self) -> tuple[RankState, ...]:
+        """All ranks that named themselves, in the order of their numbers."""
+        named = [(name, state) for name, state in self._ranks.items() if name is not None]
+        named.sort(key=lambda item: [int(n) if n.isdigit() else n for n in _pieces(item[0])])
+        return tuple(RankState(name, state.stage, state.has_finished) for name, state in named)
+
+    def spans(self, use_host: bool) -> tuple[StageSpan, ...]:
+        """The stages passed, in order of their beginning. Host times when `use_host`."""
+        found = []
+        for stage, span in self._spans.items():
+            begun = span.begun.host_ns if use_host else span.begun.log_ns
+            seconds = _between(span.begun, span.ended, use_host)
+            if span.said_s is not None and (seconds is None or not use_host):
+                seconds = span.said_s
+            if begun is not None and not use_host and not is_wall(begun):
+                begun = None
+            clock = "host" if use_host else "log"
+            found.append(
+                StageSpan(stage, begun, clock, seconds, span.slowest, span.ended is not None)
+            )
+        return tuple(found)
+
+    def stage_begun(self) -> Moment | None:
+        """When the current stage began."""
+        span = self._spans.get(self.stage) if self.stage else None
+        return span.begun if span else None
+
+    def _true_stage(self, hit: Hit, rank: str | None) -> Stage:
+        """Engines load target and drafter with the same lines: the second load is the drafter's."""
+        stage = hit.rule.stage or Stage.OTHER
+        if stage is Stage.DRAFT_LOAD:
+            self._drafts.add(rank)
+        if stage is not Stage.LOAD_WEIGHTS:
+            return stage
+        state = self._ranks.get(rank)
+        if hit.rule.edge is Edge.BEGIN and state and Stage.LOAD_WEIGHTS in state.passed:
+            self._drafts.add(rank)
+        if rank is None and self._drafts:
+            return Stage.DRAFT_LOAD
+        return Stage.DRAFT_LOAD if rank in self._drafts else stage
+
+    def _enter(self, stage: Stage, edge: Edge | None, rank: str | None, at: Moment) -> None:
+        state = self._ranks.get(rank)
+        if state is None:
+            state = self._ranks[rank] = _Rank(stage)
+        if state.stage is not stage:
+            state.passed.add(state.stage)
+            state.stage, state.has_finished = stage, False
+        if stage not in self._spans:
+            for other, span in self._spans.items():
+                if span.ended is None and (other not in _LOADS or stage in _UP):
+                    span.ended = at
+            self._spans[stage] = _Span(at)
+            self.stage = stage
+            self.progress = None
+        elif edge is not Edge.END and self._spans[stage].ended is not None and stage not in _UP:
+            # A stage that comes back (graphs of the drafter after those of the target) goes on.
+            self._spans[stage].ended = None
+            self.stage = stage
+
+    def _finish(self, stage: Stage, hit: Hit, rank: str | None, at: Moment) -> None:
+        state = self._ranks[rank]
+        state.has_finished = True
+        state.passed.add(stage)
+        span = self._spans[stage]
+        span.ended = at
+        if (said := hit.captures.get("seconds")) is not None and (value := _number(said)):
+            if span.said_s is None or value > span.said_s:
+                span.said_s, span.slowest = value, rank
+        if self.progress is not None and self.progress.stage is stage:
+            self.progress = None
+
+    def read_bar(self, hit: Hit, at: Moment) -> Progress | None:
+        """What a progress line shows, None when it has no numbers; changes nothing."""
+        done, total = _number(hit.captures.get("done")), _number(hit.captures.get("total"))
+        if total is None and (percent := _number(hit.captures.get("percent"))) is not None:
+            done, total = percent, 100.0
+        if done is None or not total:
+            return None
+        rank = hit.line.source.rank
+        elapsed_s = parse_clock(hit.captures.get("elapsed", "?"))
+        return Progress(
+            stage=self._true_stage(hit, rank),
+            done=int(done),
+            total=int(total),
+            elapsed_s=elapsed_s,
+            remaining_s=remaining_of_bar(int(done), int(total), elapsed_s),
+            unit=hit.rule.unit,
+            rank=rank,
+            reported_ns=at.host_ns if at.host_ns is not None else at.log_ns,
+        )
+
+
+def _between(begun: Moment, ended: Moment | None, use_host: bool) -> float | None:
+    if ended is None:
+        return None
+    first = begun.host_ns if use_host else begun.log_ns
+    last = ended.host_ns if use_host else ended.log_ns
+    if first is None or last is None:
+        return None
+    return max(0.0, (last - first) / _NS)
+
+
+def _number(text: str | None) -> float | None:
+    if text is None:
+        return None
+    try:
+        return float(text.replace(",", ""))
+    except ValueError:
+        return None
+
+
+def _pieces(name: str) -> list[str]:
+    """ "DP0 TP12" → ["DP", "0", " TP", "12"]: numbers apart, so that TP10 sorts after TP9."""
+    pieces: list[str] = []
+    for char in name:
+        if pieces and pieces[-1][-1].isdigit() == char.isdigit():
+            pieces[-1] += char
+        else:
+            pieces.append(char)
+    return pieces
