@@ -1,0 +1,1 @@
+"""Snapshots and explanations in, text out."""

@@ -1,0 +1,126 @@
+"""What text is written on: so many columns, with or without colour and Unicode."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+_SGR = {"bold": "1", "faint": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
+_PAINT = re.compile(r"\x1b\[[0-9;]*m")
+# One column each, so that what was laid out with the left fits with the right.
+_ASCII = str.maketrans("✓✗●○▸·│━╸─×–—“”’≈→←…⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏", '+x*o>-|=>-x--""\'~><~|/-\\|/-\\|/')
+
+
+@dataclass(frozen=True, slots=True)
+class Paper:
+    """The medium of a text: its width, and whether it takes colour and Unicode."""
+
+    columns: int = 80
+    has_colour: bool = False
+    has_unicode: bool = True
+
+    @property
+    def ellipsis(self) -> str:
+        """What stands for text that was cut."""
+        return "…" if self.has_unicode else "..."
+
+    def paint(self, text: str, *tones: str) -> str:
+        """`text` in `tones` (bold, faint, red, green, yellow, cyan) where there is colour."""
+        if not self.has_colour or not text:
+            return text
+        return f"\x1b[{';'.join(_SGR[tone] for tone in tones)}m{text}\x1b[0m"
+
+    def cut(self, text: str, columns: int) -> str:
+        """`text` shortened at its end to `columns`."""
+        if count_columns(text) <= columns:
+            return text
+        return _take(text, max(0, columns - len(self.ellipsis))) + self.ellipsis
+
+    def cut_middle(self, text: str, columns: int) -> str:
+        """`text` shortened around its middle, because a message's end often holds its point."""
+        if count_columns(text) <= columns:
+            return text
+        room = max(2, columns - len(self.ellipsis))
+        return _take(text, room - room // 2) + self.ellipsis + _take_end(text, room // 2)
+
+    def fold(self, text: str, *, indent: str = "", rest: str | None = None) -> list[str]:
+        """`text` wrapped at words; the first line begins with `indent`, the others with `rest`.
+
+        A word longer than a line is broken. Text must not be painted yet.
+        """
+        rest = " " * count_columns(indent) if rest is None else rest
+        lines: list[str] = []
+        line, is_empty = indent, True
+        for word in text.split():
+            if not is_empty and count_columns(f"{line} {word}") > self.columns:
+                lines.append(line)
+                line, is_empty = rest, True
+            if not is_empty:
+                line += " "
+            left = word
+            while count_columns(line + left) > self.columns:
+                head = _take(left, self.columns - count_columns(line)) or left[0]
+                lines.append(line + head)
+                line, left = rest, left[len(head) :]
+            line, is_empty = line + left, False
+        return [*lines, line] if not is_empty or not lines else lines
+
+    def finish(self, lines: Iterable[str]) -> str:
+        """The lines as one text that this paper can take, without blanks at line ends."""
+        return "\n".join(self.spell(line.rstrip()) for line in lines)
+
+    def spell(self, text: str) -> str:
+        """`text` in letters that this paper can take."""
+        if self.has_unicode:
+            return text
+        return text.translate(_ASCII).encode("ascii", "replace").decode("ascii")
+
+
+def choose_paper(
+    *, columns: int, is_terminal: bool, encoding: str | None, environ: Mapping[str, str]
+) -> Paper:
+    """The paper for a stream, by the habits of NO_COLOR, FORCE_COLOR and TERM=dumb."""
+    is_dumb = environ.get("TERM", "") in ("dumb", "unknown")
+    has_colour = bool(environ.get("FORCE_COLOR")) or (is_terminal and not is_dumb)
+    if environ.get("NO_COLOR"):
+        has_colour = False
+    name = (encoding or "").lower().replace("-", "").replace("_", "")
+    return Paper(
+        columns=max(20, columns),
+        has_colour=has_colour,
+        has_unicode=name.startswith("utf") and not (is_terminal and is_dumb),
+    )
+
+
+def count_columns(text: str) -> int:
+    """How many terminal columns `text` takes; paint takes none."""
+    if "\x1b" in text:
+        text = _PAINT.sub("", text)
+    return len(text) if text.isascii() else sum(_columns_of(letter) for letter in text)
+
+
+def pad(text: str, columns: int, *, to_the_right: bool = False) -> str:
+    """`text` filled with blanks to `columns`."""
+    blanks = " " * max(0, columns - count_columns(text))
+    return blanks + text if to_the_right else text + blanks
+
+
+def _columns_of(letter: str) -> int:
+    if unicodedata.combining(letter) or unicodedata.category(letter) in ("Mn", "Me", "Cf"):
+        return 0
+    return 2 if unicodedata.east_asian_width(letter) in "WF" else 1
+
+
+def _take(text: str, columns: int) -> str:
+    used = 0
+    for index, letter in enumerate(text):
+        used += _columns_of(letter)
+        if used > columns:
+            return text[:index]
+    return text
+
+
+def _take_end(text: str, columns: int) -> str:
+    return _take(text[::-1], columns)[::-1] if columns > 0 else ""
