@@ -1,0 +1,193 @@
+"""What a log says, for people: verdict, stages, cause, findings and gauges."""
+
+from __future__ import annotations
+
+from datetime import UTC, tzinfo
+
+from firedup.core.model import Explanation, Gauge, Stage, StageSpan, Verdict
+from firedup.view.cause import render_cause, render_findings, render_followed
+from firedup.view.paper import Paper, count_columns, pad
+from firedup.view.quantity import (
+    render_clock,
+    render_count,
+    render_duration,
+    render_figure,
+    render_percent,
+)
+from firedup.view.redact import clean
+
+VERDICT_LOOKS: dict[Verdict, tuple[str, str]] = {
+    Verdict.READY: ("✓", "green"),
+    Verdict.LOADING: ("●", "cyan"),
+    Verdict.CRASHED: ("✗", "red"),
+    Verdict.STALLED: ("✗", "yellow"),
+    Verdict.STOPPED: ("●", "cyan"),
+    Verdict.TIMED_OUT: ("✗", "yellow"),
+    Verdict.LOST: ("✗", "yellow"),
+    Verdict.UNKNOWN: ("○", "yellow"),
+}
+_SENTENCES = {
+    Verdict.READY: "ready",
+    Verdict.LOADING: "still loading",
+    Verdict.CRASHED: "crashed",
+    Verdict.STALLED: "stalled",
+    Verdict.STOPPED: "stopped by its operator",
+    Verdict.TIMED_OUT: "timed out",
+    Verdict.LOST: "contact lost",
+    Verdict.UNKNOWN: "unknown",
+}
+_AT_A_STAGE = (Verdict.CRASHED, Verdict.STALLED, Verdict.LOADING, Verdict.TIMED_OUT)
+_ENDS = (Verdict.CRASHED, Verdict.STOPPED)
+_GAUGE_NAMES = {
+    "accept_length": "acceptance length",
+    "accept_rate": "acceptance rate",
+    "generation_tokens_per_s": "generated tokens/s",
+    "prompt_tokens_per_s": "prompt tokens/s",
+}
+
+
+def render_explanation(
+    explanation: Explanation,
+    paper: Paper,
+    *,
+    path: str | None = None,
+    zone: tzinfo | None = None,
+) -> str:
+    """The whole statement about a log, without a final line break.
+
+    `zone` is for times of the host's clock; times of a log are shown as the log has them.
+    """
+    lines = (
+        [] if path is None else [paper.paint(paper.cut_middle(clean(path), paper.columns), "bold")]
+    )
+    lines += render_verdict(explanation, paper)
+    lines += _section("stages", render_stages(explanation, paper, zone), paper)
+    if explanation.cause:
+        lines += _section("cause", render_cause(explanation.cause, paper), paper, is_joined=True)
+    lines += _section("what followed", render_followed(explanation.followed, paper), paper)
+    lines += _section("findings", render_findings(explanation.findings, paper), paper)
+    lines += _section("gauges in the log", render_gauges(explanation.gauges, paper), paper)
+    notes = [line for note in explanation.notes for line in paper.fold(clean(note), indent="  · ")]
+    lines += _section("notes", notes, paper)
+    return paper.finish(lines)
+
+
+def render_verdict(explanation: Explanation, paper: Paper) -> list[str]:
+    """One statement: verdict and stage, then engine, version, time served and certainty."""
+    symbol, tone = VERDICT_LOOKS[explanation.verdict]
+    sentence = _SENTENCES[explanation.verdict]
+    if explanation.stage and explanation.verdict in _AT_A_STAGE:
+        is_serving = explanation.stage in (Stage.SERVING, Stage.READY)
+        sentence += " while serving" if is_serving else f" in {explanation.stage}"
+    is_doubtful = explanation.confidence < 0.8 and explanation.verdict is not Verdict.UNKNOWN
+    engine = " ".join(part for part in (explanation.engine, explanation.version) if part)
+    facts = [
+        clean(engine) or "engine unknown",
+        f"served {render_duration(explanation.served_s)}" if explanation.served_s else None,
+        f"start {explanation.starts} in this log" if explanation.starts > 1 else None,
+        "process ended" if explanation.exited and explanation.verdict not in _ENDS else None,
+        "process alive" if explanation.exited is False and explanation.verdict in _ENDS else None,
+        f"{render_percent(explanation.confidence)} sure" if is_doubtful else None,
+    ]
+    said = [fact for fact in facts if fact]
+    head = f"{symbol} {sentence}"
+    line = f"{head}  {' · '.join(said)}"
+    painted = paper.paint(head, tone, "bold")
+    if count_columns(line) <= paper.columns:
+        return [f"{painted}  {' · '.join(said)}"]
+    return [painted, *paper.fold(" · ".join(said), indent="  ")]
+
+
+def render_stages(explanation: Explanation, paper: Paper, zone: tzinfo | None = None) -> list[str]:
+    """The stages in the order of their first line: when, how long, the spread over ranks."""
+    groups: dict[Stage, list[StageSpan]] = {}
+    for span in explanation.stages:
+        groups.setdefault(span.stage, []).append(span)
+    rows = [(stage, *_measure(spans, zone)) for stage, spans in groups.items()]
+    if not rows:
+        return []
+    is_wide = paper.columns >= 60
+    names = max(count_columns(stage) for stage, *_ in rows)
+    times = max(count_columns(took) for _, _, took, _ in rows)
+    last = rows[-1][0]
+    lines = []
+    for stage, began, took, spread in rows:
+        line = f"  {pad(stage, names)}  {pad(took, times, to_the_right=True)}"
+        if is_wide and began:
+            line += paper.paint(f"  from {began}", "faint")
+        if stage is last and explanation.verdict in (Verdict.CRASHED, Verdict.STALLED):
+            line += paper.paint("  ← here", "red")
+        fits = count_columns(line) + count_columns(spread) + 2 <= paper.columns
+        lines.append(f"{line}  {paper.paint(spread, 'faint')}" if fits else line)
+        if spread and not fits:
+            lines += [paper.paint(part, "faint") for part in paper.fold(spread, indent="    ")]
+    return lines
+
+
+def render_gauges(gauges: tuple[Gauge, ...], paper: Paper) -> list[str]:
+    """What the log reports about quantities: a table, or one line each on narrow paper."""
+    titles = ("", "last", "mean", "min", "max", "count")
+    rows = [
+        (
+            _GAUGE_NAMES.get(gauge.name, clean(gauge.name).replace("_", " ")),
+            *(render_figure(x) for x in (gauge.last, gauge.mean, gauge.least, gauge.greatest)),
+            f"{gauge.count:,}" + (" sampled" if gauge.is_sampled else ""),
+        )
+        for gauge in gauges
+    ]
+    if not rows:
+        return []
+    widths = [max(count_columns(row[i]) for row in (titles, *rows)) for i in range(len(titles))]
+    if 2 + sum(widths) + 2 * len(widths) > paper.columns:
+        return [
+            line
+            for name, last, mean, least, most, count in rows
+            for line in paper.fold(
+                f"{name}: mean {mean}, last {last}, {least} to {most}, {count} values", indent="  "
+            )
+        ]
+    return [
+        (paper.paint if row is titles else _unpainted)(
+            "  "
+            + pad(row[0], widths[0])
+            + "".join("  " + pad(row[i], widths[i], to_the_right=True) for i in range(1, 6)),
+            "faint",
+        )
+        for row in (titles, *rows)
+    ]
+
+
+def _measure(spans: list[StageSpan], zone: tzinfo | None) -> tuple[str, str, str]:
+    """When a stage began, how long it took, and how the ranks differ ("" where they do not)."""
+    began = min((s.started_ns for s in spans if s.started_ns is not None), default=None)
+    by_rank: dict[str, float] = {}
+    for span in spans:
+        if span.seconds is not None:
+            by_rank[span.rank or ""] = by_rank.get(span.rank or "", 0.0) + span.seconds
+    whole = by_rank.pop("", None)
+    took = whole if whole is not None else max(by_rank.values(), default=None)
+    spread = ""
+    if len(by_rank) > 1:
+        least, most = (pick(by_rank, key=lambda rank: by_rank[rank]) for pick in (min, max))
+        if by_rank[most] - by_rank[least] >= max(0.1, 0.02 * by_rank[most]):
+            spread = (
+                f"{render_count(len(by_rank), 'rank')}: {clean(least)} "
+                f"{render_duration(by_rank[least])} to {clean(most)} "
+                f"{render_duration(by_rank[most])}"
+            )
+    return (
+        render_clock(began, UTC if spans[0].clock == "log" else zone) if began is not None else "",
+        "–" if took is None else render_duration(took),
+        spread,
+    )
+
+
+def _unpainted(text: str, *_tones: str) -> str:
+    return text
+
+
+def _section(title: str, body: list[str], paper: Paper, *, is_joined: bool = False) -> list[str]:
+    if not body:
+        return []
+    head = paper.paint(title, "bold")
+    return ["", f"{head}  {body[0]}", *body[1:]] if is_joined else ["", head, *body]

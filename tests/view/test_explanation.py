@@ -1,0 +1,212 @@
+from dataclasses import replace
+from datetime import UTC
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from inline_snapshot import snapshot
+
+from firedup.core.model import Explanation, Followed, Stage, StageSpan, Verdict
+from firedup.view.explanation import render_explanation
+from firedup.view.paper import Paper, count_columns
+from tests.view import story
+
+
+def say(explanation, columns=80, **paper):
+    return render_explanation(explanation, Paper(columns=columns, **paper), zone=UTC)
+
+
+def test_a_crash_is_explained_from_verdict_to_remedy():
+    assert say(story.crashed().explanation) == snapshot("""\
+✗ crashed in graph-capture  sglang 0.5.9
+
+stages
+  args                6.2 s  from 12:02:37
+  dist-init           9.4 s  from 12:02:43
+  load-weights   5 min 13 s  from 12:02:52
+    8 ranks: TP6 5 min 1 s to TP5 5 min 13 s
+  draft-load          4.1 s  from 12:08:05
+  kv-cache            2.2 s  from 12:08:09
+  graph-capture           –  from 12:08:12  ← here
+
+cause  cuda-out-of-memory-graph-capture
+  The GPU ran out of memory while CUDA graphs were captured.
+  │ torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.31 GiB. GPU
+  │ 7 has a total capacity of 139.80 GiB of which 1.02 GiB is free. Including
+  │ non-PyTorch memory, this process has 138.77 GiB memory in use.
+  line 412 · TP7 · in graph-capture · rule sglang/cuda-out-of-memory
+
+what to do
+  Lower --mem-fraction-static (0.90 was used), or capture fewer graphs with
+  --cuda-graph-max-bs.
+
+what followed
+  line 436   wrapper  Capture cuda graph failed: CUDA out of memory. × 3
+  line 460   wrapper  Received sigquit from a child process.
+  line 463   teardown Killed
+
+findings
+  · port-was-free: Port 30000 was free before the launch.
+
+gauges in the log
+                      last  mean   min   max           count
+  acceptance length   1.73  1.71  1.20  2.40             118
+  generated tokens/s  60.2  59.1  12.0  64.9  11,800 sampled
+
+notes
+  · Lines 90 to 97 are not valid UTF-8.\
+""")
+
+
+def test_an_explanation_fits_forty_columns_of_ascii():
+    text = say(story.crashed().explanation, 40, has_unicode=False)
+
+    assert text == snapshot("""\
+x crashed in graph-capture  sglang 0.5.9
+
+stages
+  args                6.2 s
+  dist-init           9.4 s
+  load-weights   5 min 13 s
+    8 ranks: TP6 5 min 1 s to TP5 5 min
+    13 s
+  draft-load          4.1 s
+  kv-cache            2.2 s
+  graph-capture           -  < here
+
+cause  cuda-out-of-memory-graph-capture
+  The GPU ran out of memory while CUDA
+  graphs were captured.
+  | torch.OutOfMemoryError: CUDA out of
+  | memory. Tried...mory, this process
+  | has 138.77 GiB memory in use.
+  line 412 - TP7 - in graph-capture -
+  rule sglang/cuda-out-of-memory
+
+what to do
+  Lower --mem-fraction-static (0.90 was
+  used), or capture fewer graphs with
+  --cuda-graph-max-bs.
+
+what followed
+  line 436 wrapper x 3
+    Capture cuda grap...A out of memory.
+  line 460 wrapper
+    Received sigquit ...a child process.
+  line 463 teardown
+    Killed
+
+findings
+  - port-was-free: Port 30000 was free
+    before the launch.
+
+gauges in the log
+  acceptance length: mean 1.71, last
+  1.73, 1.20 to 2.40, 118 values
+  generated tokens/s: mean 59.1, last
+  60.2, 12.0 to 64.9, 11,800 sampled
+  values
+
+notes
+  - Lines 90 to 97 are not valid UTF-8.\
+""")
+
+
+def test_a_stall_shows_its_findings_with_their_evidence():
+    explanation = replace(story.stalled().explanation, stages=())
+
+    assert say(explanation) == snapshot("""\
+✗ stalled in graph-capture  sglang 0.5.9
+
+findings
+  ✗ odd-rank-out: TP3 waits in another place than the other seven ranks.
+    command: TP3: ncclCommInitRank (communicator.py:214)
+    sample: no process used CPU or read a byte for 8 min 10 s
+    → Stop it, and start it again with NCCL_DEBUG=INFO.\
+""")
+
+
+def test_a_healthy_log_is_told_in_few_words():
+    assert say(story.ready().explanation) == snapshot("""\
+✓ ready  sglang 0.5.9
+
+stages
+  args                6.2 s  from 12:02:37
+  dist-init           9.4 s  from 12:02:43
+  load-weights   5 min 13 s  from 12:02:52
+    8 ranks: TP6 5 min 1 s to TP5 5 min 13 s
+  draft-load          4.1 s  from 12:08:05
+  kv-cache            2.2 s  from 12:08:09
+  graph-capture   4 min 4 s  from 12:08:12
+  warmup              3.4 s  from 12:12:16\
+""")
+
+
+def test_an_empty_log_says_that_nothing_is_known():
+    assert say(Explanation(None, None, Verdict.UNKNOWN, None, None, 0.0)) == snapshot(
+        "○ unknown  engine unknown"
+    )
+
+
+def test_a_server_that_died_while_serving_says_how_long_it_served():
+    explanation = Explanation(
+        "vllm", "0.32.0", Verdict.CRASHED, Stage.SERVING, True, 0.6, served_s=10_920, starts=3
+    )
+
+    assert say(explanation, 100) == snapshot(
+        "✗ crashed while serving  vllm 0.32.0 · served 3 h 02 min · start 3 in this log · 60 % sure"
+    )
+
+
+def test_equal_lines_that_followed_are_counted_once():
+    lines = tuple(
+        Followed(f"[2026-11-29 12:00:0{n} TP{n}] rank {n} died", n, "victim") for n in range(8)
+    )
+    other = tuple(Followed(f"{word} broke", 20, "victim") for word in "abcdefg")
+
+    text = say(replace(story.crashed().explanation, followed=lines + other))
+
+    assert "rank 0 died × 8" in text
+    assert "rank 1 died" not in text
+    assert "d broke" in text
+    assert "e broke" not in text
+    assert "and 3 more" in text
+
+
+def test_the_rank_that_took_longest_is_named():
+    spans = tuple(
+        StageSpan(Stage.LOAD_WEIGHTS, None, "log", 10.0 + n, f"TP{n}", True) for n in range(3)
+    )
+
+    text = say(replace(story.ready().explanation, stages=spans))
+
+    assert "load-weights  12 s  3 ranks: TP0 10 s to TP2 12 s" in text
+
+
+def test_a_secret_in_a_log_is_not_shown():
+    cause = replace(story.CAUSE, line="ValueError: bad --api-key rosebud1941 \x1b[2J", rank="TP0")
+
+    text = say(replace(story.crashed().explanation, cause=cause))
+
+    assert "ValueError: bad --api-key [redacted]" in text
+    assert "\x1b" not in text
+
+
+@pytest.mark.parametrize("columns", [40, 60, 80, 100, 200])
+@pytest.mark.parametrize("is_unicode", [True, False])
+@pytest.mark.parametrize("make", [story.ready, story.crashed, story.stalled, story.loading])
+def test_no_line_is_wider_than_the_paper(columns, is_unicode, make):
+    text = say(make().explanation, columns, has_unicode=is_unicode, has_colour=True)
+
+    assert all(count_columns(line) <= columns for line in text.splitlines())
+    assert is_unicode or text.isascii()
+
+
+@given(st.text(), st.sampled_from([40, 80]))
+def test_any_line_can_be_the_cause(line, columns):
+    cause = replace(story.CAUSE, line=line, meaning=line, remedy=line)
+
+    text = say(replace(story.crashed().explanation, cause=cause), columns)
+
+    assert "\x1b" not in text
+    assert all(count_columns(row) <= columns for row in text.split("\n"))
