@@ -1,0 +1,118 @@
+"""The list of runs, as a table for people and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from firedup.core.model import RunLabel, Stage, State, Verdict
+from firedup.view.explanation import VERDICT_LOOKS
+from firedup.view.paper import Paper, count_columns, pad
+from firedup.view.quantity import render_duration, render_rfc3339
+from firedup.view.record import SCHEMA, round_s, word_of
+from firedup.view.redact import clean
+
+_TITLES = ("name", "verdict", "stage", "up", "port", "engine", "model", "id", "cause")
+# What is left out first when the paper is narrow.
+_DISPENSABLE = ("id", "engine", "model", "stage", "cause", "port")
+_MOST = {"model": 32, "name": 28, "cause": 44}
+
+
+@dataclass(frozen=True, slots=True)
+class RunRow:
+    """One run in the list. `up_s` is None when its process does not live.
+
+    `started_ns` is host wall time; `cause` is the failure class.
+    """
+
+    run: RunLabel
+    state: State
+    verdict: Verdict
+    engine: str | None = None
+    stage: Stage | None = None
+    started_ns: int | None = None
+    up_s: float | None = None
+    port: int | None = None
+    model: str | None = None
+    draft: str | None = None
+    cause: str | None = None
+
+
+def render_table(rows: Iterable[RunRow], paper: Paper) -> str:
+    """The runs in the order given, a line each; columns that do not fit are left out."""
+    cells = [_cells(row, paper) for row in rows]
+    if not cells:
+        return paper.finish(["no runs"])
+    shown = [title for title in _TITLES if any(cell[title] for cell in cells)]
+    for title in _DISPENSABLE:
+        if _width(shown, cells) > paper.columns and title in shown:
+            shown.remove(title)
+    over = _width(shown, cells) - paper.columns
+    if over > 0:
+        room = max(8, max(count_columns(cell["name"]) for cell in cells) - over)
+        cells = [cell | {"name": paper.cut_middle(cell["name"], room)} for cell in cells]
+    widths = {title: max(count_columns(cell[title]) for cell in cells) for title in shown}
+    widths = {title: max(width, len(title)) for title, width in widths.items()}
+    head = "  ".join(_fit(title, title, widths) for title in shown)
+    lines = [paper.paint(head.rstrip(), "faint")]
+    for cell in cells:
+        looks = VERDICT_LOOKS[Verdict(cell["verdict"].split(" ", 1)[1])]
+        lines.append(
+            "  ".join(
+                paper.paint(_fit(cell[title], title, widths), looks[1])
+                if title == "verdict"
+                else _fit(cell[title], title, widths)
+                for title in shown
+            )
+        )
+    return paper.finish(lines)
+
+
+def record_rows(rows: Iterable[RunRow]) -> dict[str, object]:
+    """The object that `ps --json` prints."""
+    return {"schema": SCHEMA, "runs": [record_row(row) for row in rows]}
+
+
+def record_row(row: RunRow) -> dict[str, object]:
+    """One run of that object."""
+    return {
+        "id": row.run.id,
+        "name": row.run.name,
+        "host": row.run.host,
+        "engine": row.engine,
+        "state": str(row.state),
+        "verdict": str(row.verdict),
+        "stage": word_of(row.stage),
+        "started": render_rfc3339(row.started_ns),
+        "clock": "host",
+        "up_s": round_s(row.up_s),
+        "port": row.port,
+        "model": row.model,
+        "draft": row.draft,
+        "cause": row.cause,
+    }
+
+
+def _cells(row: RunRow, paper: Paper) -> dict[str, str]:
+    name = row.run.name if row.run.host == "local" else f"{row.run.host}/{row.run.name}"
+    ended = row.state is State.EXITED
+    return {
+        "name": paper.cut_middle(clean(name), _MOST["name"]),
+        "verdict": f"{VERDICT_LOOKS[row.verdict][0]} {row.verdict}",
+        "stage": "" if row.verdict is Verdict.READY else (row.stage or ""),
+        "up": render_duration(row.up_s) if row.up_s is not None else "ended" if ended else "–",
+        "port": str(row.port) if row.port is not None else "",
+        "engine": clean(row.engine or ""),
+        "model": paper.cut_middle(clean((row.model or "").rstrip("/").split("/")[-1]), 32),
+        "id": clean(row.run.id),
+        "cause": paper.cut(clean(row.cause or ""), _MOST["cause"]),
+    }
+
+
+def _width(shown: list[str], cells: list[dict[str, str]]) -> int:
+    widths = [max(len(t), *(count_columns(cell[t]) for cell in cells)) for t in shown]
+    return sum(widths) + 2 * (len(shown) - 1)
+
+
+def _fit(text: str, title: str, widths: dict[str, int]) -> str:
+    return pad(text, widths[title], to_the_right=title in ("up", "port"))

@@ -1,0 +1,105 @@
+import json
+import re
+from dataclasses import replace
+
+from firedup.core.model import Stage, Verdict
+from firedup.view.jsonl import JsonLines
+from tests.view import story
+from tests.view.test_record import DOCUMENT, documented
+
+
+def kinds(lines):
+    return [json.loads(line)["event"] for line in lines]
+
+
+def later(snapshot, seconds):
+    return replace(
+        snapshot,
+        now_ns=snapshot.now_ns + int(seconds * 1e9),
+        wall_ns=snapshot.wall_ns + int(seconds * 1e9),
+        elapsed_s=snapshot.elapsed_s + seconds,
+    )
+
+
+def test_only_what_changed_is_said():
+    view = JsonLines()
+
+    assert kinds(view.feed(story.loading())) == ["stage", "progress", *["rank"] * 8]
+    assert view.feed(later(story.loading(), 1)) == ()
+    assert kinds(view.feed(later(story.loading(done=24), 2))) == ["progress"]
+
+
+def test_progress_is_thinned_but_its_end_is_said():
+    view = JsonLines()
+    view.feed(story.loading())
+
+    assert view.feed(later(story.loading(done=24), 0.3)) == ()
+    assert kinds(view.feed(later(story.loading(done=64), 0.6))) == ["progress"]
+
+
+def test_a_heartbeat_says_that_nothing_changed():
+    view = JsonLines(heartbeat_s=15)
+    view.feed(story.loading())
+
+    assert view.feed(later(story.loading(), 14)) == ()
+    (line,) = view.feed(later(story.loading(), 15))
+    beat = json.loads(line)
+    assert (beat["event"], beat["quiet_s"], beat["stage"]) == ("heartbeat", 4.0, "load-weights")
+    assert view.feed(later(story.loading(), 29)) == ()
+
+
+def test_the_verdict_comes_first_and_the_diagnosis_when_it_is_final():
+    view = JsonLines()
+    view.feed(story.capturing())
+    early = replace(story.crashed(), is_final=False)
+
+    assert kinds(view.feed(early))[-1] == "verdict"
+    assert kinds(view.feed(later(story.crashed(), 2))) == ["diagnosis"]
+    assert kinds(view.close(later(story.crashed(), 2))) == ["result"]
+
+
+def test_a_verdict_that_is_taken_back_is_said():
+    view = JsonLines()
+    view.feed(replace(story.stalled(), is_final=False))
+    (line, *_) = view.feed(story.loading())[-1:]
+
+    assert json.loads(line)["verdict"] == Verdict.LOADING
+
+
+def test_an_interrupted_watch_ends_with_a_result_too():
+    view = JsonLines()
+    view.feed(story.loading())
+
+    last = json.loads(view.close(story.loading())[-1])
+    assert (last["event"], last["verdict"]) == ("result", "loading")
+
+
+def test_every_key_of_every_event_is_documented():
+    view = JsonLines()
+    lines = view.feed(story.loading()) + view.feed(later(story.loading(), 20))
+    lines += view.feed(later(story.ready(), 500)) + view.feed(later(story.stalled(), 600))
+    events = [json.loads(line) for line in lines]
+    head = documented("event")
+    text = DOCUMENT.read_text(encoding="utf-8")
+    own = dict(re.findall(r"<!-- own: (\w+) --> (.*) \|", text))
+
+    assert {event["event"] for event in events} == set(own)
+    for event in events:
+        keys = set(event) - head
+        said = re.sub(r"\([^)]*\)", "", own[event["event"]])
+        assert head <= set(event)
+        assert keys - {"stage"} <= set(re.findall(r"`(\w+)`", said)), event["event"]
+        assert set(re.findall(r"`(\w+)`", re.sub(r" in `checks`", "", said))) <= set(event)
+
+
+def test_events_carry_the_hosts_time():
+    (line, *_) = JsonLines().feed(replace(story.loading(0), ranks=(), progress=None))
+
+    assert json.loads(line) == {
+        "schema": 1,
+        "event": "stage",
+        "time": "2026-11-29T12:02:37.000Z",
+        "clock": "host",
+        "elapsed_s": 0,
+        "stage": Stage.LOAD_WEIGHTS,
+    }
