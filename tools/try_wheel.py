@@ -1,7 +1,7 @@
-"""Try a built wheel alone: is all in it, and do its commands work without the source tree?
+"""Tries a built wheel alone: all files are in it, and its commands work without the source tree.
 
-usage: python -m tools.try_wheel WHEEL BIN, where BIN is the folder of programs of an environment that
-holds the wheel and its run-time requirements only.
+usage: python -m tools.try_wheel WHEEL BIN, where BIN is the folder of programs of an environment
+that holds the wheel and its run-time requirements only.
 """
 
 from __future__ import annotations
