@@ -92,7 +92,7 @@ def _check_pattern(entry: Entry) -> list[Problem]:
             Problem(f"{label_of(rule)}: RE2 refuses the pattern", entry.place, (*evidence, reason))
         )
     try:
-        compile_hyperscan([expression])
+        compile_hyperscan([expression.for_blocks])
     except HyperscanMissingError:
         pass
     except ValueError as error:

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
 
 import re2
 
-from firedup.profile.pattern import parse_pattern
+from firedup.profile.pattern import Shape, parse_pattern
 
 try:
     import hyperscan
 except ImportError:  # no wheel for this machine: RE2 does the same work, only slower
     hyperscan = None  # type: ignore[assignment]
+
+
+_LONG_ENOUGH = 8  # shorter texts are met too often by chance
 
 
 class HyperscanMissingError(RuntimeError):
@@ -56,18 +59,36 @@ class Expression:
     def for_blocks(self) -> bytes:
         """The pattern for a block of many lines: its anchors also meet carriage returns."""
         pieces, start = [], 0
-        for at in parse_pattern(self.pattern).anchors:
+        for at in self._shape.anchors:
             widened = r"(?:^|[\r\n])" if self.pattern[at] == "^" else r"(?:[\r\n]|$)"
             pieces += [self.pattern[start:at], widened]
             start = at + 1
         return "".join([*pieces, self.pattern[start:]]).encode()
 
+    @cached_property
+    def coarse(self) -> bytes:
+        """Fixed texts of which every match holds one, or the whole pattern if those are short.
 
-class Scanner(Protocol):
-    """Finds the records of a block that matter."""
+        A search for fixed texts runs at the same speed however a pattern is built.
+        """
+        shape = self._shape
+        if not shape.fixed or shape.fixed_length < _LONG_ENOUGH:
+            return self.for_blocks
+        texts = "|".join(re.escape(text) for text in dict.fromkeys(shape.fixed))
+        return (f"(?i){texts}" if shape.is_caseless else texts).encode()
 
-    def scan(self, block: bytes) -> list[int]:
-        """Ascending positions, at least one in each record that any pattern matches."""
+    @cached_property
+    def _shape(self) -> Shape:
+        return parse_pattern(self.pattern)
+
+
+def search_set(patterns: Sequence[bytes]) -> re2.Set:
+    """An RE2 set that tells in one pass which of `patterns` a text meets."""
+    found = re2.Set.SearchSet(Expression.options())
+    for pattern in patterns:
+        found.Add(pattern)
+    found.Compile()
+    return found
 
 
 class HyperscanScanner:
@@ -76,30 +97,38 @@ class HyperscanScanner:
     def __init__(self, database: hyperscan.Database) -> None:
         self.database = database
 
-    def scan(self, block: bytes) -> list[int]:
-        """The last byte of each match; a match may run over several records, then it is no hit."""
+    def scan(self, block: bytes, limit: int | None = None) -> list[int] | None:
+        """The last byte of each match, ascending; None when there are more than `limit`.
+
+        A match may run over several records; then it means nothing.
+        """
         found: list[int] = []
         note = found.append
 
-        def on_match(_id: int, _start: int, end: int, _flags: int, _context: object) -> None:
+        def on_match(_id: int, _start: int, end: int, _flags: int, _context: object) -> bool:
             note(end - 1)
+            return len(found) == stop_at
 
-        self.database.scan(block, match_event_handler=on_match)
+        stop_at = -1 if limit is None else limit + 1
+        try:
+            self.database.scan(block, match_event_handler=on_match)
+        except hyperscan.ScanTerminated:
+            return None
         found.sort()
         return found
 
 
-def compile_hyperscan(expressions: Sequence[Expression]) -> HyperscanScanner:
+def compile_hyperscan(patterns: Sequence[bytes]) -> HyperscanScanner:
     """Compiles for blocks; raises ValueError, or HyperscanMissingError where there is none."""
     if hyperscan is None:
         raise HyperscanMissingError
     database = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
     try:
         database.compile(
-            expressions=[expression.for_blocks for expression in expressions],
-            ids=list(range(len(expressions))),
-            elements=len(expressions),
-            flags=[hyperscan.HS_FLAG_MULTILINE] * len(expressions),
+            expressions=list(patterns),
+            ids=list(range(len(patterns))),
+            elements=len(patterns),
+            flags=[hyperscan.HS_FLAG_MULTILINE] * len(patterns),
         )
     except hyperscan.error as error:
         raise ValueError(str(error)) from error
