@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -42,7 +43,7 @@ def collect(data: bytes, cuts: list[int], matcher: Words, follow: int = 0) -> li
 
     sieve = Sieve(matcher, lambda: wanted > 0)
     edges = sorted({0, len(data), *(cut for cut in cuts if cut < len(data))})
-    for start, stop in zip(edges, edges[1:], strict=False):
+    for start, stop in pairwise(edges):
         take(sieve.feed(data[start:stop]))
     take(sieve.close())
     assert sieve.size == len(data)
@@ -50,7 +51,19 @@ def collect(data: bytes, cuts: list[int], matcher: Words, follow: int = 0) -> li
 
 
 pieces = st.sampled_from(
-    [b"hit", b"miss", b"\n", b"\r", b"\r\n", b"\x1b[31m", b" ", b"\xff", b"ab", b"\x00", "é".encode()]
+    [
+        b"hit",
+        b"miss",
+        b"\n",
+        b"\r",
+        b"\r\n",
+        b"\x1b[31m",
+        b" ",
+        b"\xff",
+        b"ab",
+        b"\x00",
+        "é".encode(),
+    ]
 )
 logs = st.lists(pieces, max_size=60).map(b"".join)
 

@@ -104,16 +104,16 @@ class Blocks:
             return Mark(Shape.PLAIN, line.source)
         has_prefix = len(line.message) < len(line.text)
         if _TRACEBACK in line.message:
-            return self._open_traceback(line, has_prefix)
-        block = self._owner(line, has_prefix)
+            return self._open_traceback(line, has_prefix=has_prefix)
+        block = self._owner(line, has_prefix=has_prefix)
         if block is not None:
             mark = self._continue(block, line.message)
             if mark is not None:
                 return mark
-        return self._alone(line, has_prefix)
+        return self._alone(line, has_prefix=has_prefix)
 
-    def _open_traceback(self, line: Line, has_prefix: bool) -> Mark:
-        block = self._owner(line, has_prefix)
+    def _open_traceback(self, line: Line, *, has_prefix: bool) -> Mark:
+        block = self._owner(line, has_prefix=has_prefix)
         if block is not None and block.shape is Shape.LINK:
             block.shape = Shape.FRAME
             block.position += 1
@@ -131,7 +131,7 @@ class Blocks:
         del self._open[:-16]
         return Mark(Shape.OPENER, source, self._count)
 
-    def _owner(self, line: Line, has_prefix: bool) -> _Open | None:
+    def _owner(self, line: Line, *, has_prefix: bool) -> _Open | None:
         for block in reversed(self._open):
             if block.has_prefix:
                 if has_prefix and block.source == line.source:
@@ -158,20 +158,20 @@ class Blocks:
         if block.shape is Shape.LINK:
             if text.strip():
                 block.strange += 1
-                self._close_when(block, block.strange > MAX_STRANGE_LINES)
+                self._close_when(block, is_over=block.strange > MAX_STRANGE_LINES)
             return Mark(Shape.LINK, block.source, block.number, block.position)
         block.details += 1
         is_over = block.details > MAX_DETAIL_LINES or (
             block.has_prefix and bool(text.strip()) and not text[:1].isspace()
         )
-        self._close_when(block, is_over)
+        self._close_when(block, is_over=is_over)
         if is_over and block.has_prefix:
             return None
         return Mark(Shape.DETAIL, block.source, block.number, block.position)
 
     def _frame(self, block: _Open, text: str) -> Mark:
         block.frames += 1
-        self._close_when(block, block.frames > MAX_FRAME_LINES)
+        self._close_when(block, is_over=block.frames > MAX_FRAME_LINES)
         if not text.strip() or text[0].isspace():
             return Mark(Shape.FRAME, block.source, block.number, block.position)
         if _DOTTED.match(text):
@@ -179,14 +179,14 @@ class Blocks:
             block.details = 0
             return Mark(Shape.EXCEPTION, block.source, block.number, block.position)
         block.strange += 1
-        self._close_when(block, block.strange > MAX_STRANGE_LINES)
+        self._close_when(block, is_over=block.strange > MAX_STRANGE_LINES)
         return Mark(Shape.FRAME, block.source, block.number, block.position)
 
-    def _close_when(self, block: _Open, is_over: bool) -> None:
+    def _close_when(self, block: _Open, *, is_over: bool) -> None:
         if is_over and block in self._open:
             self._open.remove(block)
 
-    def _alone(self, line: Line, has_prefix: bool) -> Mark:
+    def _alone(self, line: Line, *, has_prefix: bool) -> Mark:
         self._count += 1
         if not has_prefix and _USAGE.match(line.message):
             return Mark(Shape.USAGE, line.source, self._count)

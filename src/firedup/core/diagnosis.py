@@ -46,6 +46,7 @@ class Suspect:
 
     @property
     def rank(self) -> str | None:
+        """The rank that wrote the line, as far as its block tells."""
         return self.line.source.rank or self.mark.source.rank
 
 
@@ -62,7 +63,14 @@ class Diagnosis:
         return self._stop.line if self._stop else None
 
     def feed(
-        self, line: Line, mark: Mark, hits: Iterable[Hit], stage: Stage, at: Moment, is_ready: bool
+        self,
+        line: Line,
+        mark: Mark,
+        hits: Iterable[Hit],
+        stage: Stage,
+        at: Moment,
+        *,
+        is_ready: bool,
     ) -> None:
         """Take one line with everything that is known about it."""
         role, rule, named = _role_of(hits)
@@ -75,7 +83,7 @@ class Diagnosis:
             self._stop = suspect
         self._suspects.append(suspect)
 
-    def go_on(self, rank: str | None, is_up: bool) -> None:
+    def go_on(self, rank: str | None, *, is_up: bool) -> None:
         """`rank` made progress (None: the main process), so what it complained about is survived.
 
         Only when the server is up (`is_up`) are known causes outlived too.
@@ -83,9 +91,9 @@ class Diagnosis:
         for suspect in self._suspects:
             if suspect.rule is not None and suspect.rule.is_final:
                 continue
-            if is_up and suspect.role not in (Role.TEARDOWN, Role.WRAPPER):
-                suspect.has_survived = True
-            elif suspect.role is None and suspect.rank == rank and rank is not None:
+            is_outlived = is_up and suspect.role not in (Role.TEARDOWN, Role.WRAPPER)
+            is_passed = suspect.role is None and rank is not None and suspect.rank == rank
+            if is_outlived or is_passed:
                 suspect.has_survived = True
 
     def fatality(self) -> Fatality:
@@ -99,12 +107,12 @@ class Diagnosis:
         """When the first fatal line came."""
         return next((s.at for s in self._before_stop() if _fatality_of(s)), None)
 
-    def cause(self, is_dead: bool) -> Cause | None:
+    def cause(self, *, is_dead: bool) -> Cause | None:
         """The first fault; None when no line deserves the name.
 
         `is_dead` (the process ended or the log is fatal) lets weaker lines stand in.
         """
-        chosen = self._choose(is_dead)
+        chosen = self._choose(is_dead=is_dead)
         return _cause_of(chosen) if chosen else None
 
     def followed(self, cause: Cause | None) -> tuple[Followed, ...]:
@@ -139,7 +147,7 @@ class Diagnosis:
         limit = self._stop.line.offset
         return [s for s in self._suspects if not s.has_survived and s.line.offset < limit]
 
-    def _choose(self, is_dead: bool) -> Suspect | None:
+    def _choose(self, *, is_dead: bool) -> Suspect | None:
         suspects = self._before_stop()
         classified = {
             s.mark.block for s in suspects if s.role is Role.CAUSE and s.mark.block is not None

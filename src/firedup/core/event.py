@@ -132,7 +132,7 @@ class Accepted:
 
 @dataclass(frozen=True, slots=True)
 class StopAsked:
-    """The operator asked for the end of the server; `by` is "firedup stop", "signal", …"""
+    """The operator asked for the end of the server; `by` says who: "firedup stop" and the like."""
 
     at_ns: int
     by: str

@@ -66,7 +66,7 @@ class Lifecycle:
         self._before_link_down = State.WAITING
 
     def feed(self, trigger: Trigger) -> State:
-        """Apply `trigger` and return the new state; what the table does not know changes nothing."""
+        """Apply `trigger` and return the new state; an unknown one changes nothing."""
         if trigger is Trigger.LINK_UP:
             if self.state is State.UNREACHED:
                 self.state = self._before_link_down

@@ -1,75 +1,37 @@
-"""What firedup talks about: stages, verdicts, lines, causes, findings and the snapshot of a run."""
+"""What firedup talks about: lines, causes, findings, stages and the snapshot of a run."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import StrEnum
 
+from firedup.core.spec import ServerSpec
+from firedup.core.word import Ownership, Severity, Speculation, Stage, State, Verdict
 
-class Stage(StrEnum):
-    """A start-up milestone, in the order in which engines usually pass them."""
-
-    ARGS = "args"
-    DIST_INIT = "dist-init"
-    LOAD_WEIGHTS = "load-weights"
-    DRAFT_LOAD = "draft-load"
-    KV_CACHE = "kv-cache"
-    COMPILE = "compile"
-    GRAPH_CAPTURE = "graph-capture"
-    WARMUP = "warmup"
-    READY = "ready"
-    SERVING = "serving"
-    OTHER = "other"
-
-
-class Verdict(StrEnum):
-    """What firedup says about a server."""
-
-    READY = "ready"
-    LOADING = "loading"
-    CRASHED = "crashed"
-    STALLED = "stalled"
-    STOPPED = "stopped"
-    TIMED_OUT = "timed-out"
-    LOST = "lost"
-    UNKNOWN = "unknown"
-
-
-class State(StrEnum):
-    """The life of the server's process as seen from outside."""
-
-    WAITING = "waiting"  # nothing seen yet: no process, no log
-    STARTING = "starting"
-    SERVING = "serving"
-    STOPPING = "stopping"
-    EXITED = "exited"
-    UNKEPT = "unkept"  # the keeper is gone and the server lives: exit status will be unknown
-    UNREACHED = "unreached"  # the link to the host is down
-
-
-class Ownership(StrEnum):
-    """Whether the listening socket belongs to this run; only `no` means a foreign server."""
-
-    YES = "yes"
-    NO = "no"
-    UNKNOWN = "unknown"
-
-
-class Severity(StrEnum):
-    """How much a finding matters."""
-
-    SEVERE = "severe"
-    WARNING = "warning"
-    NOTE = "note"
-
-
-class Speculation(StrEnum):
-    """Whether the server speculates as its command asked."""
-
-    NOT_ASKED = "not-asked"
-    UNKNOWN = "unknown"
-    ON = "on"
-    OFF = "off"
+__all__ = [
+    "Acceptance",
+    "Cause",
+    "Checks",
+    "Evidence",
+    "Explanation",
+    "Finding",
+    "Followed",
+    "Gauge",
+    "Line",
+    "Ownership",
+    "Process",
+    "Progress",
+    "RankState",
+    "RunLabel",
+    "ServerSpec",
+    "Severity",
+    "Snapshot",
+    "Source",
+    "Speculation",
+    "Stage",
+    "StageSpan",
+    "State",
+    "Verdict",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +79,7 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """The first fault. `failure` is its class, `rule` the id of the rule or None (structure only)."""
+    """The first fault: `failure` is its class, `rule` the rule's id or None (structure alone)."""
 
     failure: str
     rule: str | None
@@ -182,6 +144,7 @@ class Progress:
 
     @property
     def fraction(self) -> float:
+        """How full the bar is, in 0..1."""
         return min(1.0, self.done / self.total) if self.total > 0 else 0.0
 
 
@@ -209,35 +172,6 @@ class Gauge:
     greatest: float
     count: int
     is_sampled: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class ServerSpec:
-    """What a command line says about the server it starts; None where it says nothing.
-
-    `argv` is kept letter for letter. `purpose` is "generate", "embedding", "prefill", "decode" or
-    "follower" (a node rank above 0); only "generate" can be asked for a token.
-    """
-
-    argv: tuple[str, ...] = ()
-    engine: str | None = None
-    bind: str | None = None  # the address it listens on
-    port: int | None = None
-    model: str | None = None
-    served_name: str | None = None
-    draft: str | None = None
-    algorithm: str | None = None
-    tensor_parallel: int | None = None
-    purpose: str = "generate"
-    health_path: str | None = None
-    has_api_key: bool = False
-    has_tls: bool = False
-    hides_ready_line: bool = False  # the log level keeps the engine's ready line out of the log
-    derived_ports: tuple[int, ...] = ()
-
-    @property
-    def asks_for_speculation(self) -> bool:
-        return self.draft is not None or self.algorithm is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -347,7 +281,9 @@ class Snapshot:
     checks: Checks = Checks()
     speculation: Speculation = Speculation.NOT_ASKED
     acceptance: Acceptance | None = None
-    first_text: str | None = None  # what the server generated when it was asked for its first tokens
+    first_text: str | None = (
+        None  # what the server generated when it was asked for its first tokens
+    )
     processes: tuple[Process, ...] = ()
     exit_code: int | None = None
     exit_signal: int | None = None

@@ -1,105 +1,52 @@
-"""Causes that no log line tells: exit status, signals, the OOM killer, a foreign port owner."""
+"""What is known about a run from outside its log and its health answers."""
 
 from __future__ import annotations
 
-from firedup.core.event import Exited, PortOwner
-from firedup.core.model import Cause, Evidence, Stage
+from dataclasses import dataclass
 
-SIGNAL_NAMES = {
-    1: "SIGHUP",
-    2: "SIGINT",
-    3: "SIGQUIT",
-    4: "SIGILL",
-    6: "SIGABRT",
-    7: "SIGBUS",
-    8: "SIGFPE",
-    9: "SIGKILL",
-    11: "SIGSEGV",
-    13: "SIGPIPE",
-    15: "SIGTERM",
-}
-
-_MEANINGS = {
-    4: (
-        "illegal-instruction",
-        "The program used an instruction that this CPU does not have.",
-        "Install a build for this CPU, or one that chooses its code at run time.",
-    ),
-    6: ("native-abort", "Native code aborted the process.", "Read the last lines before the end."),
-    7: (
-        "bus-error",
-        "A memory-mapped file or shared memory could not be read or enlarged.",
-        "Check that /dev/shm is large enough and that no checkpoint file was cut short.",
-    ),
-    9: (
-        "killed",
-        "The process was killed from outside with SIGKILL; nothing shows by whom.",
-        "Look into the kernel log for the OOM killer, and for another user's or job's kill.",
-    ),
-    11: (
-        "segmentation-fault",
-        "Native code touched memory that is not its own.",
-        "Check that engine, torch, driver and kernel packages belong together.",
-    ),
-}
+from firedup.core.event import (
+    Accepted,
+    Begun,
+    DeadlinePassed,
+    Ended,
+    Event,
+    Exited,
+    StopAsked,
+)
 
 
-def describe_exit(exited: Exited) -> str:
-    """How the process ended, in a few words."""
-    if exited.signal is not None:
-        name = SIGNAL_NAMES.get(exited.signal, f"signal {exited.signal}")
-        return f"ended by {name} (signal {exited.signal})"
-    if exited.code is not None:
-        return f"exit status {exited.code}"
-    return "ended; exit status unknown"
+@dataclass(slots=True)
+class Outside:
+    """Keeps the newest event of each kind; `feed` ignores what it does not know."""
 
+    begun: Begun | None = None
+    exited: Exited | None = None
+    stop: StopAsked | None = None
+    accepted: Accepted | None = None
+    deadline: DeadlinePassed | None = None
+    ended: Ended | None = None
+    last_ns: int = 0  # host boottime of the newest event
 
-def cause_of_exit(exited: Exited, stage: Stage | None, was_ready: bool) -> Cause:
-    """The cause that the way of ending alone supports. OOM is said only with evidence."""
-    text = f"the process (pid {exited.pid}) {describe_exit(exited)}"
-    evidence = (Evidence("exit", text),)
-    if exited.signal == 9 and exited.oom_killed:
-        evidence += (Evidence("sample", "the cgroup's oom_kill counter went up"),)
-        return _outside(
-            "host-out-of-memory",
-            text,
-            stage,
-            "The kernel's OOM killer ended the process: the host or its cgroup ran out of memory.",
-            "Give the cgroup more memory, or load with less host memory (fewer loader threads).",
-            evidence,
-        )
-    if exited.signal is not None and exited.signal in _MEANINGS:
-        failure, meaning, remedy = _MEANINGS[exited.signal]
-        return _outside(failure, text, stage, meaning, remedy, evidence)
-    if was_ready:
-        meaning = "The server had been up and ended by itself without saying why."
-    else:
-        meaning = "The process ended before the server was up, without saying why."
-    return _outside("silent-exit", text, stage, meaning, "Read the last lines of the log.", evidence)
+    def feed(self, event: Event) -> None:
+        """Take one event of any kind."""
+        self.last_ns = max(self.last_ns, event.at_ns)
+        match event:
+            case Begun():
+                self.begun = event
+            case Exited():
+                self.exited = event
+            case StopAsked():
+                self.stop = self.stop or event
+            case Accepted():
+                self.accepted = event
+            case DeadlinePassed():
+                self.deadline = event
+            case Ended():
+                self.ended = event
+            case _:
+                pass
 
-
-def cause_of_owner(owner: PortOwner, stage: Stage | None) -> Cause:
-    """Another process listens on the port that this server was told to use."""
-    who = f"pid {owner.pid}" if owner.pid else "another process"
-    if owner.command:
-        who += f" ({owner.command})"
-    text = f"port {owner.port} belongs to {who}, not to this server"
-    return _outside(
-        "port-in-use",
-        text,
-        stage,
-        "Another server answers on this port, so this one cannot be reached.",
-        "Stop the owner of the port or choose another port.",
-        (Evidence("port", text),),
-    )
-
-
-def _outside(
-    failure: str,
-    text: str,
-    stage: Stage | None,
-    meaning: str,
-    remedy: str,
-    evidence: tuple[Evidence, ...],
-) -> Cause:
-    return Cause(failure, None, text, None, None, None, stage, meaning, remedy, evidence)
+    @property
+    def is_lost(self) -> bool:
+        """Whether the contact to the host was given up."""
+        return self.ended is not None and self.ended.is_lost

@@ -115,4 +115,5 @@ def is_wall(stamp_ns: int) -> bool:
 def _collector_stamp(prefix: str) -> int | None:
     if not prefix[:4].isdigit():
         return None
-    return parse_stamp(prefix[:10] + " " + prefix[11:].split("Z")[0].split("+")[0].strip(), 1970)
+    found = re.match(r"[\d:]+(?:[.,]\d+)?", prefix[11:])
+    return parse_stamp(f"{prefix[:10]} {found.group()}", 1970) if found else None

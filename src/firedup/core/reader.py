@@ -137,7 +137,8 @@ class LogReader:
             self._begin_start()
         rank = line.source.rank or entry.mark.source.rank
         stage = self._stage_for(rank)
-        self.diagnosis.feed(line, entry.mark, hits, stage, at, self.startup.is_ready)
+        is_ready = self.startup.is_ready
+        self.diagnosis.feed(line, entry.mark, hits, stage=stage, at=at, is_ready=is_ready)
         for hit in hits:
             if hit.rule.is_identity and "version" in hit.captures:
                 self.version = hit.captures["version"]
@@ -148,7 +149,7 @@ class LogReader:
             was_ready = self.startup.is_ready
             if self.startup.feed(hit, at) and hit.rule.stage is not Stage.SERVING:
                 is_up = self.startup.is_ready and not was_ready
-                self.diagnosis.go_on(line.source.rank, is_up)
+                self.diagnosis.go_on(line.source.rank, is_up=is_up)
         if hits and not all(hit.rule.role is Role.BENIGN for hit in hits):
             self.last_known = line
 

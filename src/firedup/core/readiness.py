@@ -29,7 +29,7 @@ class Readiness:
             case Token():
                 self.token = event
 
-    def checks(self, log_ready: bool) -> Checks:
+    def checks(self, *, log_ready: bool) -> Checks:
         """The four checks as they stand."""
         token = None
         if self.token is not None and not self.token.is_skipped:
@@ -42,7 +42,7 @@ class Readiness:
             why_not=self.token.error if self.token else None,
         )
 
-    def is_proven(self, log_ready: bool) -> bool:
+    def is_proven(self, *, log_ready: bool) -> bool:
         """Whether this server is ready beyond its own words.
 
         A server that has no port to ask is believed. Else its health route must have answered,
@@ -58,7 +58,7 @@ class Readiness:
             return False
         return log_ready or self.spec.hides_ready_line or ownership is Ownership.YES
 
-    def waiting_for(self, stage: Stage | None, log_ready: bool, has_log: bool) -> str:
+    def waiting_for(self, stage: Stage | None, *, log_ready: bool, has_log: bool) -> str:
         """What has to happen next, as a phrase."""
         if not has_log:
             return "the first bytes of the log"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import isfinite
 
 from firedup.core.model import Gauge
 from firedup.core.rule import Hit
@@ -31,7 +32,7 @@ class Readings:
             if value is not None:
                 self._add(name, value, hit.line.offset)
 
-    def gauges(self, is_sampled: bool) -> tuple[Gauge, ...]:
+    def gauges(self, *, is_sampled: bool = False) -> tuple[Gauge, ...]:
         """All series in the order in which they first appeared."""
         return tuple(
             Gauge(name, s.last, s.total / s.count, s.least, s.greatest, s.count, is_sampled)
@@ -59,4 +60,4 @@ def _value(text: str | None) -> float | None:
         value = float(text.replace(",", ""))
     except ValueError:
         return None
-    return value if value == value and abs(value) != float("inf") else None
+    return value if isfinite(value) else None

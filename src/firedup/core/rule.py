@@ -88,8 +88,11 @@ class Matcher(Protocol):
         """Texts of which every gauge line holds one; gauges are sampled instead of scanned."""
 
     def scan(self, block: bytes) -> list[int]:
-        """Positions in `block`, ascending: at least one inside each line that any rule except a
-        gauge, or any opener of a multi-line message, matches. May report more (never fewer)."""
+        """Positions in `block`, ascending, of what matters.
+
+        At least one lies inside each line that any rule except a gauge, or any opener of a
+        multi-line message, matches. There may be more, never fewer.
+        """
 
     def match(self, line: Line) -> tuple[Hit, ...]:
         """All rules, gauges included, that `line.text` meets, in catalogue order."""

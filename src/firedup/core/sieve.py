@@ -121,9 +121,7 @@ class Sieve:
         line = self._line(raw, offset, end, number, is_progress=block[stop] == _CR)
         return line, stop + 1
 
-    def _line(
-        self, raw: bytes, offset: int, end: int, number: int, *, is_progress: bool
-    ) -> Line:
+    def _line(self, raw: bytes, offset: int, end: int, number: int, *, is_progress: bool) -> Line:
         return decode_line(
             raw, offset=offset, end=end, number=number, is_progress=is_progress, year=self._year
         )

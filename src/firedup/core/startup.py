@@ -104,12 +104,12 @@ class Startup:
         named.sort(key=lambda item: [int(n) if n.isdigit() else n for n in _pieces(item[0])])
         return tuple(RankState(name, state.stage, state.has_finished) for name, state in named)
 
-    def spans(self, use_host: bool) -> tuple[StageSpan, ...]:
+    def spans(self, *, use_host: bool) -> tuple[StageSpan, ...]:
         """The stages passed, in order of their beginning. Host times when `use_host`."""
         found = []
         for stage, span in self._spans.items():
             begun = span.begun.host_ns if use_host else span.begun.log_ns
-            seconds = _between(span.begun, span.ended, use_host)
+            seconds = _between(span.begun, span.ended, use_host=use_host)
             if span.said_s is not None and (seconds is None or not use_host):
                 seconds = span.said_s
             if begun is not None and not use_host and not is_wall(begun):
@@ -164,9 +164,9 @@ class Startup:
         state.passed.add(stage)
         span = self._spans[stage]
         span.ended = at
-        if (said := hit.captures.get("seconds")) is not None and (value := _number(said)):
-            if span.said_s is None or value > span.said_s:
-                span.said_s, span.slowest = value, rank
+        said_s = _number(hit.captures.get("seconds"))
+        if said_s is not None and said_s > (span.said_s or 0.0):
+            span.said_s, span.slowest = said_s, rank
         if self.progress is not None and self.progress.stage is stage:
             self.progress = None
 
@@ -191,7 +191,7 @@ class Startup:
         )
 
 
-def _between(begun: Moment, ended: Moment | None, use_host: bool) -> float | None:
+def _between(begun: Moment, ended: Moment | None, *, use_host: bool) -> float | None:
     if ended is None:
         return None
     first = begun.host_ns if use_host else begun.log_ns
@@ -211,7 +211,7 @@ def _number(text: str | None) -> float | None:
 
 
 def _pieces(name: str) -> list[str]:
-    """ "DP0 TP12" → ["DP", "0", " TP", "12"]: numbers apart, so that TP10 sorts after TP9."""
+    """Letters and digits apart, so that TP10 sorts after TP9."""
     pieces: list[str] = []
     for char in name:
         if pieces and pieces[-1][-1].isdigit() == char.isdigit():

@@ -1,0 +1,185 @@
+"""All that is known about a run → the explanation: verdict, cause, findings, confidence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from firedup.core.diagnosis import Fatality
+from firedup.core.ending import cause_of_exit, cause_of_owner
+from firedup.core.lifecycle import Facts, judge
+from firedup.core.liveness import Liveness
+from firedup.core.model import (
+    Cause,
+    Evidence,
+    Explanation,
+    Finding,
+    Ownership,
+    Severity,
+    Speculation,
+    Stage,
+    Verdict,
+)
+from firedup.core.outside import Outside
+from firedup.core.reader import LogReader
+from firedup.core.readiness import Readiness
+
+_NS = 1_000_000_000
+# An exception that no rule knows is believed fatal once nothing went on for this long.
+SETTLE_S = 5.0
+# From this silence on a busy process is said to buffer its output.
+BUFFERED_S = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """Looks at the parts of a pipeline at `now_ns` (host boottime) and changes none of them."""
+
+    reader: LogReader
+    readiness: Readiness
+    liveness: Liveness
+    outside: Outside
+    now_ns: int
+
+    def explain(self, notes: Iterable[str]) -> Explanation:
+        """The whole explanation."""
+        out, reader = self.outside, self.reader
+        facts = self.facts()
+        verdict = judge(facts)
+        cause = self._cause(facts) if verdict is Verdict.CRASHED else None
+        return Explanation(
+            engine=reader.engine,
+            version=reader.version,
+            verdict=verdict,
+            stage=cause.stage if cause and cause.stage else reader.startup.stage,
+            exited=True if out.exited else (False if facts.has_process else None),
+            confidence=self._confidence(verdict, cause, facts),
+            stages=reader.startup.spans(use_host=out.begun is not None),
+            starts=reader.startup.starts,
+            served_s=self._served_s(),
+            cause=cause,
+            followed=reader.diagnosis.followed(cause),
+            findings=(*self._findings(facts), *reader.findings),
+            notes=tuple(notes),
+            gauges=reader.readings.gauges(is_sampled=reader.sieve.has_sampled_gauges),
+        )
+
+    def facts(self) -> Facts:
+        """What decides the verdict."""
+        out, reader = self.outside, self.reader
+        log_ready = reader.startup.is_ready
+        fatality, fatal_at = reader.diagnosis.fatality(), reader.diagnosis.fatal_at()
+        is_settled = out.exited is not None or fatal_at is None or fatal_at.host_ns is None
+        if fatal_at is not None and fatal_at.host_ns is not None:
+            is_settled |= (self.now_ns - fatal_at.host_ns) / _NS >= SETTLE_S
+        owner = self.readiness.owner.owner if self.readiness.owner else None
+        if owner is Ownership.NO and log_ready:
+            # It says that it is up, but its port is somebody else's.
+            fatality = Fatality.CERTAIN
+        is_proven = self.readiness.is_proven(log_ready=log_ready)
+        has_process = out.begun is not None and (
+            out.begun.pid is not None or bool(self.liveness.processes)
+        )
+        return Facts(
+            fatality=fatality,
+            is_fatality_settled=is_settled,
+            log_ready=log_ready,
+            is_proven_ready=is_proven,
+            was_ready=log_ready or is_proven,
+            owner=owner,
+            stop_asked=out.stop is not None or reader.diagnosis.stop_line is not None,
+            has_exited=out.exited is not None,
+            code=out.exited.code if out.exited else None,
+            signal=out.exited.signal if out.exited else None,
+            has_process=has_process,
+            is_stalled=bool(self.liveness.stall(self.now_ns, reader.startup.stage)),
+            deadline_passed=out.deadline is not None,
+            is_lost=out.is_lost,
+            has_begun=reader.startup.starts > 0 or has_process or reader.sieve.size > 0,
+        )
+
+    def speculation(self) -> Speculation:
+        """Whether the server speculates as its command asked."""
+        asked = self.readiness.spec.asks_for_speculation
+        if any(finding.id == "speculation-off" for finding in self.reader.findings):
+            return Speculation.OFF
+        accepted = self.outside.accepted
+        if accepted is not None and accepted.acceptance.proposed is not None:
+            if accepted.acceptance.proposed > 0:
+                return Speculation.ON
+            return Speculation.OFF if asked else Speculation.NOT_ASKED
+        if any(gauge.name == "accept_length" for gauge in self.reader.readings.gauges()):
+            return Speculation.ON
+        return Speculation.UNKNOWN if asked else Speculation.NOT_ASKED
+
+    def _cause(self, facts: Facts) -> Cause | None:
+        exited, owner = self.outside.exited, self.readiness.owner
+        stage = Stage.SERVING if facts.was_ready else (self.reader.startup.stage or Stage.ARGS)
+        if exited is not None and exited.oom_killed:
+            return cause_of_exit(exited, stage, was_ready=facts.was_ready)
+        cause = self.reader.diagnosis.cause(is_dead=True)
+        if cause is None and owner is not None and owner.owner is Ownership.NO:
+            return cause_of_owner(owner, stage)
+        if cause is None and exited is not None:
+            return cause_of_exit(exited, stage, was_ready=facts.was_ready)
+        return cause
+
+    def _findings(self, facts: Facts) -> Iterable[Finding]:
+        """Findings that no single line makes."""
+        known = {finding.id for finding in self.reader.findings}
+        if self.speculation() is Speculation.OFF and "speculation-off" not in known:
+            accepted = self.outside.accepted
+            why = accepted.acceptance.why_not if accepted else None
+            yield Finding(
+                "speculation-off",
+                Severity.SEVERE,
+                "The server runs without the speculative decoding that was asked for.",
+                (Evidence("http", why or "tokens were generated and no draft was proposed"),),
+                "Check that the drafter fits the target, and read what the log says about it.",
+            )
+        stalled = self.liveness.stall(self.now_ns, self.reader.startup.stage)
+        if stalled and not facts.has_exited:
+            yield Finding(
+                "no-progress",
+                Severity.SEVERE,
+                "Nothing moves: no log line, no CPU time, no reads, no memory growth.",
+                stalled,
+                "Take the stacks of the ranks (py-spy dump) before stopping the server.",
+            )
+        pulse = self.liveness.pulse(self.now_ns)
+        is_silent = pulse.quiet_s is not None and pulse.quiet_s >= BUFFERED_S
+        if is_silent and pulse.is_busy and not facts.was_ready and not facts.has_exited:
+            yield Finding(
+                "log-quiet-process-busy",
+                Severity.NOTE,
+                "The process is busy and the log is quiet: its output is perhaps buffered.",
+                (Evidence("sample", f"the log has been silent for {pulse.quiet_s:.0f} s"),),
+                "Set PYTHONUNBUFFERED=1 and keep pipes that buffer out of the command.",
+            )
+
+    def _served_s(self) -> float | None:
+        ready = self.reader.startup.ready_at
+        if ready is None:
+            return None
+        if ready.host_ns is not None:
+            end_ns = self.outside.exited.at_ns if self.outside.exited else self.now_ns
+            return max(0.0, (end_ns - ready.host_ns) / _NS)
+        last_ns = self.reader.last_stamp_ns
+        if ready.log_ns is None or last_ns is None:
+            return None
+        return max(0.0, (last_ns - ready.log_ns) / _NS)
+
+    def _confidence(self, verdict: Verdict, cause: Cause | None, facts: Facts) -> float:
+        match verdict:
+            case Verdict.CRASHED:
+                if facts.has_exited and cause is not None and cause.line_number is None:
+                    return 0.9
+                return self.reader.diagnosis.certainty(cause)
+            case Verdict.READY:
+                return 0.99 if facts.is_proven_ready and facts.has_process else 0.9
+            case Verdict.STOPPED:
+                return 0.95 if facts.has_exited else 0.85
+            case Verdict.LOADING:
+                return 0.9 if facts.has_process else 0.6
+            case _:
+                return 0.5
