@@ -36,6 +36,8 @@ def _kind(rule: Rule) -> Iterator[tuple[str, str | None]]:
         yield "has stage without edge", 'Say edge = "begin", "progress" or "end".'
     if rule.failure and not rule.role:
         yield "has class without role", 'Say role = "cause", "wrapper", "victim" or "teardown".'
+    if rule.is_stop and not rule.role:
+        yield "has stop without role", 'Say role = "teardown".'
     names = Expression(rule.pattern).names()
     if rule.edge is Edge.PROGRESS and "total" in names and "done" not in names:
         yield "captures total without done", "Capture (?P<done>…), or make it begin or end."

@@ -51,7 +51,7 @@ class CatalogueMatcher:
         """All rules that `line.text` meets, in the order of the rules given."""
         data = line.text.encode(errors="replace")
         hits = []
-        for index in sorted(self._set.Match(data)):
+        for index in sorted(self._set.Match(data) or ()):
             found = self._regexp(index).search(data)
             if found is None:  # the set and the single pattern disagree: believe the pattern
                 continue

@@ -133,7 +133,7 @@ class _Reader:
             model_positional=t.flag("model_positional"),
             draft=t.texts("draft"),
             algorithm=t.texts("algorithm"),
-            json_flag=t.text("json_flag"),
+            json_flag=t.texts("json_flag"),
             draft_key=t.text("draft_key"),
             algorithm_key=t.text("algorithm_key"),
             tensor_parallel=t.texts("tensor_parallel"),

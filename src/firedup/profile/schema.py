@@ -34,7 +34,7 @@ class Command:
     model_positional: bool = False
     draft: tuple[str, ...] = ()
     algorithm: tuple[str, ...] = ()
-    json_flag: str | None = None
+    json_flag: tuple[str, ...] = ()
     draft_key: str | None = None
     algorithm_key: str | None = None
     tensor_parallel: tuple[str, ...] = ()

@@ -84,10 +84,12 @@ class Table:
         return default
 
     def texts(self, key: str) -> tuple[str, ...]:
-        """A list of strings, empty when absent."""
+        """A list of strings, empty when absent; a lone string is a list of one."""
         value = self._get(key)
         if value is None:
             return ()
+        if isinstance(value, str):
+            return (value,)
         if isinstance(value, list) and all(isinstance(item, str) for item in value):
             return tuple(value)
         self._wrong(key, "a list of texts, such as ['one', 'two']")
