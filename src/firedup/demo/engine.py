@@ -105,9 +105,8 @@ def fill_parameters(library: Any, options: Options) -> Any:
 
 def usable_cpus() -> int:
     """How many CPUs this process may use."""
-    if sys.platform == "linux":
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    affinity = getattr(os, "sched_getaffinity", None)  # not on macOS
+    return len(affinity(0)) if affinity else os.cpu_count() or 1
 
 
 def _fill_speculation(library: Any, speculative: Any, options: Options) -> None:
