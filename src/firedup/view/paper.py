@@ -60,7 +60,7 @@ class Paper:
             if not is_empty:
                 line += " "
             left = word
-            while count_columns(line + left) > self.columns:
+            while left and count_columns(line + left) > self.columns:
                 head = _take(left, self.columns - count_columns(line)) or left[0]
                 lines.append(line + head)
                 line, left = rest, left[len(head) :]

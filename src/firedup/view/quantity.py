@@ -72,8 +72,8 @@ def render_size(size_bytes: float) -> str:
 
 
 def render_percent(fraction: float) -> str:
-    """A share, rounded down so that 100 % means all of it: "36 %"."""
-    return f"{int(100 * min(1.0, max(0.0, fraction)))} %"
+    """A share, where 100 % means all of it: "36 %"."""
+    return "100 %" if fraction >= 1 else f"{min(99, round(100 * max(0.0, fraction)))} %"
 
 
 def render_figure(value: float) -> str:

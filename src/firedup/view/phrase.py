@@ -1,0 +1,169 @@
+"""Facts of a snapshot as short phrases, the same words in every view."""
+
+from __future__ import annotations
+
+from firedup.core.model import Checks, Ownership, Progress, Snapshot, Stage, State
+from firedup.view.pace import Pace
+from firedup.view.quantity import (
+    render_count,
+    render_duration,
+    render_figure,
+    render_percent,
+    render_remaining,
+    render_size,
+)
+from firedup.view.redact import clean
+
+_PASSED = {
+    Stage.ARGS: "have begun",
+    Stage.DIST_INIT: "have met",
+    Stage.LOAD_WEIGHTS: "have loaded",
+    Stage.DRAFT_LOAD: "have the drafter",
+    Stage.KV_CACHE: "have their cache",
+    Stage.COMPILE: "have compiled",
+    Stage.GRAPH_CAPTURE: "have captured",
+    Stage.WARMUP: "are warm",
+}
+# Linux numbers: the server's host is Linux, whatever the reader's is.
+_SIGNALS = {
+    1: "SIGHUP", 2: "SIGINT", 3: "SIGQUIT", 4: "SIGILL", 5: "SIGTRAP", 6: "SIGABRT", 7: "SIGBUS",
+    8: "SIGFPE", 9: "SIGKILL", 11: "SIGSEGV", 13: "SIGPIPE", 15: "SIGTERM", 24: "SIGXCPU",
+    25: "SIGXFSZ", 31: "SIGSYS",
+}  # fmt: skip
+_MOST_NAMED = 4
+QUIET_S = 10.0
+
+
+def say_progress(progress: Progress, *, is_moving: bool = True) -> str:
+    """Where the bar stands: "23/64 shards 36 % ~2 min left"; no forecast unless it moves."""
+    unit = f" {clean(progress.unit)}" if progress.unit else ""
+    left = ""
+    if is_moving and progress.remaining_s is not None and progress.done < progress.total:
+        left = f" {render_remaining(progress.remaining_s)} left"
+    return f"{progress.done}/{progress.total}{unit} {render_percent(progress.fraction)}{left}"
+
+
+def find_behind(snapshot: Snapshot) -> tuple[Stage, tuple[str, ...]] | None:
+    """The earliest stage that some rank is in while another has passed it, and who is in it."""
+    order = {stage: index for index, stage in enumerate(Stage)}
+    places = {rank.rank: (order[rank.stage], rank.has_finished) for rank in snapshot.ranks}
+    if not places or len(set(places.values())) == 1:
+        return None
+    slowest, _ = min(places.values())
+    behind = tuple(name for name, place in places.items() if place == (slowest, False))
+    if not behind:  # the slowest have finished their stage and the others are in the next
+        return None
+    return list(Stage)[slowest], behind
+
+
+def say_ranks(snapshot: Snapshot) -> str:
+    """Who is behind: "6 of 8 ranks have loaded; TP3, TP5 not"; "" when all are together."""
+    found = find_behind(snapshot)
+    if found is None:
+        return ""
+    stage, behind = found
+    passed = len(snapshot.ranks) - len(behind)
+    verb = _PASSED.get(stage, f"are past {stage}")
+    if passed == 1:
+        verb = verb.replace("have", "has", 1).replace("are", "is", 1)
+    names = join_names(behind)
+    return f"{passed} of {len(snapshot.ranks)} ranks {verb}; {names} not"
+
+
+def join_names(names: tuple[str, ...]) -> str:
+    """A few names in full, many with their number: "TP0, TP1, TP2 and 3 more"."""
+    shown = [clean(name) for name in names]
+    if len(shown) > _MOST_NAMED + 1:
+        return f"{', '.join(shown[:_MOST_NAMED])} and {len(shown) - _MOST_NAMED} more"
+    return ", ".join(shown)
+
+
+def say_checks(checks: Checks) -> list[str]:
+    """Each check of readiness that was answered, as a statement."""
+    said: list[str] = []
+    if checks.log is not None:
+        said.append("the log says ready" if checks.log else "the log does not say ready")
+    if checks.health is not None:
+        said.append(f"health answers {checks.health}")
+    if checks.owner is not None:
+        said.append(
+            {
+                Ownership.YES: "the port is its own",
+                Ownership.NO: "the port belongs to another server",
+                Ownership.UNKNOWN: "the port's owner is unknown",
+            }[checks.owner]
+        )
+    if checks.token is not None:
+        said.append("it generated a token" if checks.token else "it generated no token")
+    if checks.why_not:
+        said.append(clean(checks.why_not))
+    return said
+
+
+def say_processes(snapshot: Snapshot, pace: Pace) -> str:
+    """What the server's processes do: number, CPU, memory, reading; "" when none is known."""
+    if not snapshot.processes:
+        return ""
+    memory = sum(process.rss_bytes for process in snapshot.processes)
+    said = [render_count(len(snapshot.processes), "process", "processes")]
+    if pace.cpu_cores is not None:
+        idle = pace.cpu_cores < 0.01
+        said.append("idle" if idle else f"{render_figure(pace.cpu_cores)} cores busy")
+    said.append(f"{render_size(memory)} memory")
+    if pace.read_bytes_per_s:
+        said.append(f"reads {render_size(pace.read_bytes_per_s)}/s")
+    return " · ".join(said)
+
+
+def say_state(snapshot: Snapshot) -> str:
+    """What is out of the ordinary about process and link; "" when nothing is."""
+    match snapshot.state:
+        case State.UNREACHED:
+            return "the link to the host is down; the server is not judged by that"
+        case State.UNKEPT:
+            return "its keeper is gone: the exit status will not be known"
+        case State.STOPPING:
+            return "it is being stopped"
+        case State.EXITED:
+            return f"the process {say_exit(snapshot)}"
+        case _:
+            return ""
+
+
+def say_exit(snapshot: Snapshot) -> str:
+    """How the process ended."""
+    if snapshot.exit_signal is not None:
+        name = _SIGNALS.get(snapshot.exit_signal)
+        return f"ended by signal {snapshot.exit_signal}" + (f" ({name})" if name else "")
+    if snapshot.exit_code is not None:
+        return f"ended with exit status {snapshot.exit_code}"
+    return "ended; nobody saw its exit status"
+
+
+def say_quiet(snapshot: Snapshot) -> str:
+    """How long the log has said nothing, where that is worth a word."""
+    if snapshot.quiet_s is None or snapshot.quiet_s < QUIET_S:
+        return ""
+    return f"quiet for {render_duration(snapshot.quiet_s)}"
+
+
+def name_server(snapshot: Snapshot) -> list[str]:
+    """What the server is: run, engine, models, port."""
+    spec, explanation = snapshot.spec, snapshot.explanation
+    engine = explanation.engine or spec.engine
+    version = f" {explanation.version}" if explanation.version else ""
+    model = _last_part(spec.served_name or spec.model)
+    draft = _last_part(spec.draft)
+    host = snapshot.run.host if snapshot.run else "local"
+    parts = [
+        snapshot.run.name if snapshot.run else None,
+        f"{engine}{version}" if engine else None,
+        f"{model} + {draft}" if model and draft else model,
+        f"port {spec.port}" if spec.port is not None else None,
+        f"on {host}" if host != "local" else None,
+    ]
+    return [clean(part) for part in parts if part]
+
+
+def _last_part(path: str | None) -> str | None:
+    return path.rstrip("/").rsplit("/", 1)[-1] if path else None
