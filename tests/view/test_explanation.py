@@ -144,7 +144,7 @@ stages
 
 def test_an_empty_log_says_that_nothing_is_known():
     assert say(Explanation(None, None, Verdict.UNKNOWN, None, None, 0.0)) == snapshot(
-        "○ unknown  engine unknown"
+        "○ no verdict  engine unknown"
     )
 
 

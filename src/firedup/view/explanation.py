@@ -6,6 +6,7 @@ from datetime import UTC, tzinfo
 
 from firedup.core.model import Explanation, Gauge, Stage, StageSpan, Verdict
 from firedup.view.cause import render_cause, render_findings, render_followed
+from firedup.view.headline import render_headline, render_section
 from firedup.view.paper import Paper, count_columns, pad
 from firedup.view.quantity import (
     render_clock,
@@ -16,27 +17,6 @@ from firedup.view.quantity import (
 )
 from firedup.view.redact import clean
 
-VERDICT_LOOKS: dict[Verdict, tuple[str, str]] = {
-    Verdict.READY: ("✓", "green"),
-    Verdict.LOADING: ("●", "cyan"),
-    Verdict.CRASHED: ("✗", "red"),
-    Verdict.STALLED: ("✗", "yellow"),
-    Verdict.STOPPED: ("●", "cyan"),
-    Verdict.TIMED_OUT: ("✗", "yellow"),
-    Verdict.LOST: ("✗", "yellow"),
-    Verdict.UNKNOWN: ("○", "yellow"),
-}
-_SENTENCES = {
-    Verdict.READY: "ready",
-    Verdict.LOADING: "still loading",
-    Verdict.CRASHED: "crashed",
-    Verdict.STALLED: "stalled",
-    Verdict.STOPPED: "stopped by its operator",
-    Verdict.TIMED_OUT: "timed out",
-    Verdict.LOST: "contact lost",
-    Verdict.UNKNOWN: "unknown",
-}
-_AT_A_STAGE = (Verdict.CRASHED, Verdict.STALLED, Verdict.LOADING, Verdict.TIMED_OUT)
 _ENDS = (Verdict.CRASHED, Verdict.STOPPED)
 _GAUGE_NAMES = {
     "accept_length": "acceptance length",
@@ -60,25 +40,22 @@ def render_explanation(
     lines = (
         [] if path is None else [paper.paint(paper.cut_middle(clean(path), paper.columns), "bold")]
     )
-    lines += render_verdict(explanation, paper)
-    lines += _section("stages", render_stages(explanation, paper, zone), paper)
+    lines += render_headline(explanation, name_facts(explanation), paper)
+    lines += render_section("stages", render_stages(explanation, paper, zone), paper)
     if explanation.cause:
-        lines += _section("cause", render_cause(explanation.cause, paper), paper, is_joined=True)
-    lines += _section("what followed", render_followed(explanation.followed, paper), paper)
-    lines += _section("findings", render_findings(explanation.findings, paper), paper)
-    lines += _section("gauges in the log", render_gauges(explanation.gauges, paper), paper)
+        lines += render_section(
+            "cause", render_cause(explanation.cause, paper), paper, is_joined=True
+        )
+    lines += render_section("what followed", render_followed(explanation.followed, paper), paper)
+    lines += render_section("findings", render_findings(explanation.findings, paper), paper)
+    lines += render_section("gauges in the log", render_gauges(explanation.gauges, paper), paper)
     notes = [line for note in explanation.notes for line in paper.fold(clean(note), indent="  · ")]
-    lines += _section("notes", notes, paper)
+    lines += render_section("notes", notes, paper)
     return paper.finish(lines)
 
 
-def render_verdict(explanation: Explanation, paper: Paper) -> list[str]:
-    """One statement: verdict and stage, then engine, version, time served and certainty."""
-    symbol, tone = VERDICT_LOOKS[explanation.verdict]
-    sentence = _SENTENCES[explanation.verdict]
-    if explanation.stage and explanation.verdict in _AT_A_STAGE:
-        is_serving = explanation.stage in (Stage.SERVING, Stage.READY)
-        sentence += " while serving" if is_serving else f" in {explanation.stage}"
+def name_facts(explanation: Explanation) -> list[str]:
+    """What belongs beside the verdict: engine, time served, number of starts, doubts."""
     is_doubtful = explanation.confidence < 0.8 and explanation.verdict is not Verdict.UNKNOWN
     engine = " ".join(part for part in (explanation.engine, explanation.version) if part)
     facts = [
@@ -89,13 +66,7 @@ def render_verdict(explanation: Explanation, paper: Paper) -> list[str]:
         "process alive" if explanation.exited is False and explanation.verdict in _ENDS else None,
         f"{render_percent(explanation.confidence)} sure" if is_doubtful else None,
     ]
-    said = [fact for fact in facts if fact]
-    head = f"{symbol} {sentence}"
-    line = f"{head}  {' · '.join(said)}"
-    painted = paper.paint(head, tone, "bold")
-    if count_columns(line) <= paper.columns:
-        return [f"{painted}  {' · '.join(said)}"]
-    return [painted, *paper.fold(" · ".join(said), indent="  ")]
+    return [fact for fact in facts if fact]
 
 
 def render_stages(explanation: Explanation, paper: Paper, zone: tzinfo | None = None) -> list[str]:
@@ -184,10 +155,3 @@ def _measure(spans: list[StageSpan], zone: tzinfo | None) -> tuple[str, str, str
 
 def _unpainted(text: str, *_tones: str) -> str:
     return text
-
-
-def _section(title: str, body: list[str], paper: Paper, *, is_joined: bool = False) -> list[str]:
-    if not body:
-        return []
-    head = paper.paint(title, "bold")
-    return ["", f"{head}  {body[0]}", *body[1:]] if is_joined else ["", head, *body]

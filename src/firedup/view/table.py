@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from firedup.core.model import RunLabel, Stage, State, Verdict
-from firedup.view.explanation import VERDICT_LOOKS
+from firedup.view.headline import VERDICT_LOOKS
 from firedup.view.paper import Paper, count_columns, pad
 from firedup.view.quantity import render_duration, render_rfc3339
 from firedup.view.record import SCHEMA, round_s, word_of

@@ -1,0 +1,148 @@
+"""The last word on a watched server: verdict, evidence, cause, and what can be done next."""
+
+from __future__ import annotations
+
+from firedup.core.model import Acceptance, Snapshot, State, Verdict
+from firedup.view.cause import render_cause, render_findings, render_followed, strip_prefix
+from firedup.view.headline import render_headline, render_section
+from firedup.view.pace import Pace
+from firedup.view.paper import Paper, count_columns, pad
+from firedup.view.phrase import (
+    name_server,
+    say_checks,
+    say_exit,
+    say_processes,
+    say_progress,
+    say_quiet,
+    say_ranks,
+    say_state,
+)
+from firedup.view.quantity import render_duration, render_figure
+from firedup.view.redact import clean
+
+_ALIVE = (Verdict.READY, Verdict.LOADING, Verdict.STALLED, Verdict.TIMED_OUT, Verdict.LOST)
+
+
+def render_statement(snapshot: Snapshot, paper: Paper) -> str:
+    """The statement that stays on the screen, without a final line break."""
+    explanation = snapshot.explanation
+    lines = render_headline(explanation, name_server(snapshot), paper, after_s=snapshot.elapsed_s)
+    if explanation.verdict is Verdict.READY:
+        lines += _readiness(snapshot, paper)
+    else:
+        lines += _seen(snapshot, paper)
+    if explanation.cause:
+        lines += render_section(
+            "cause", render_cause(explanation.cause, paper), paper, is_joined=True
+        )
+        lines += render_section(
+            "what followed", render_followed(explanation.followed, paper), paper
+        )
+    lines += render_section("findings", render_findings(explanation.findings, paper), paper)
+    lines += _hints(snapshot, paper)
+    return paper.finish(lines)
+
+
+def say_acceptance(acceptance: Acceptance) -> str:
+    """Acceptance with what it was counted from, or why there is none."""
+    if acceptance.length is None:
+        return clean(acceptance.why_not or "the server does not say")
+    counted = []
+    if acceptance.rate is not None:
+        counted.append(f"rate {render_figure(acceptance.rate)}")
+    if acceptance.accepted is not None and acceptance.proposed is not None:
+        counted.append(f"{acceptance.accepted:,} of {acceptance.proposed:,} draft tokens")
+    if acceptance.steps is not None:
+        counted.append(f"{acceptance.steps:,} steps")
+    if acceptance.source:
+        counted.append(clean(acceptance.source))
+    tail = f" ({', '.join(counted)})" if counted else ""
+    return f"{acceptance.length:.2f}{tail}"
+
+
+def _readiness(snapshot: Snapshot, paper: Paper) -> list[str]:
+    facts = [("evidence", " · ".join(say_checks(snapshot.checks)))]
+    if snapshot.first_text is not None:
+        text = " ".join(clean(snapshot.first_text).split())
+        facts.append(("first tokens", f"“{paper.cut(text, 2 * paper.columns)}”"))
+    if snapshot.acceptance:
+        facts.append(("acceptance length", say_acceptance(snapshot.acceptance)))
+    return _facts(facts, paper)
+
+
+def _seen(snapshot: Snapshot, paper: Paper) -> list[str]:
+    """What was last seen of a server that is not ready, as far as it is known."""
+    explanation = snapshot.explanation
+    is_loading = explanation.verdict is Verdict.LOADING
+    if explanation.verdict in (Verdict.CRASHED, Verdict.STOPPED):
+        end = say_exit(snapshot) if snapshot.state is State.EXITED else say_state(snapshot)
+        if not end and explanation.exited is False:
+            end = "has not ended yet"
+        served = explanation.served_s
+        facts = [("process", end)]
+        facts.append(("served", render_duration(served) if served else ""))
+    else:
+        stage, progress = snapshot.stage_elapsed_s, snapshot.progress
+        facts = [
+            ("stage", f"{explanation.stage or 'waiting'} for {render_duration(stage)}")
+            if stage is not None
+            else ("stage", ""),
+            ("progress", say_progress(progress, is_moving=is_loading) if progress else ""),
+            ("ranks", say_ranks(snapshot)),
+            ("waits for", clean(snapshot.waiting_for)),
+            ("checks", " · ".join(say_checks(snapshot.checks))),
+            ("log", say_quiet(snapshot)),
+            ("processes", say_processes(snapshot, Pace())),
+            ("note", say_state(snapshot)),
+        ]
+    if not explanation.cause and snapshot.last_line:
+        facts.append(
+            (
+                "last line",
+                paper.cut_middle(
+                    strip_prefix(clean(snapshot.last_line.text)), 2 * paper.columns - 40
+                ),
+            )
+        )
+    if snapshot.log_path and not is_loading:
+        facts.append(("log file", clean(snapshot.log_path)))
+    return _facts([fact for fact in facts if fact[1]], paper)
+
+
+def _facts(facts: list[tuple[str, str]], paper: Paper) -> list[str]:
+    lines: list[str] = []
+    is_wide = paper.columns >= 60
+    most = max((count_columns(label) for label, _ in facts), default=0)
+    columns = most + 2 if is_wide else 0
+    for label, text in facts:
+        if not is_wide:
+            lines += paper.fold(f"{label}: {text}", indent="  ", rest="    ")
+            continue
+        folded = paper.fold(text, indent=" " * (2 + columns))
+        head = paper.paint(pad(label, columns), "faint")
+        lines += [f"  {head}{folded[0].lstrip()}", *folded[1:]]
+    return lines
+
+
+def _hints(snapshot: Snapshot, paper: Paper) -> list[str]:
+    """What can be done next with a run; nothing for a server that somebody else started."""
+    if snapshot.run is None:
+        return []
+    name = clean(snapshot.run.name)
+    if snapshot.explanation.verdict in _ALIVE and snapshot.state is not State.EXITED:
+        title = "the server goes on"
+        hints = [(f"firedup attach {name}", "watch it"), (f"firedup stop {name}", "end it")]
+    else:
+        title = "next"
+        hints = [
+            (f"firedup logs {name}", "read the log"),
+            (f"firedup restart {name}", "start it again"),
+        ]
+    widest = max(count_columns(command) for command, _ in hints)
+    fits = widest + 18 <= paper.columns
+    body = [
+        f"  {paper.paint(pad(command, widest), 'cyan')}"
+        + (f"  {paper.paint(effect, 'faint')}" if fits else "")
+        for command, effect in hints
+    ]
+    return render_section(title, body, paper)

@@ -1,0 +1,169 @@
+from dataclasses import replace
+
+import pytest
+from inline_snapshot import snapshot
+
+from firedup.core.model import Acceptance, Checks, State, Verdict
+from firedup.view.paper import Paper, count_columns
+from firedup.view.statement import render_statement, say_acceptance
+from tests.view import story
+
+
+def say(moment, columns=100, **paper):
+    return render_statement(moment, Paper(columns=columns, **paper))
+
+
+def timed_out():
+    late = story.loading(1800.0)
+    explanation = replace(late.explanation, verdict=Verdict.TIMED_OUT)
+    return replace(late, explanation=explanation, is_final=True)
+
+
+def test_ready_is_stated_with_its_evidence():
+    assert say(story.ready()) == snapshot("""\
+✓ ready after 9 min 43 s  kimi-drafter · sglang 0.5.9 · Kimi-K2.5-INT4 + drafter · port 30000
+  evidence           the log says ready · health answers 200 · the port is its own · it generated a
+                     token
+  first tokens       “Paris. The city lies on the Seine, and has been the capital since 987.”
+  acceptance length  1.73 (rate 0.243, 121 of 498 draft tokens, 166 steps, /metrics)
+
+the server goes on
+  firedup attach kimi-drafter  watch it
+  firedup stop kimi-drafter    end it\
+""")
+
+
+def test_a_crash_is_stated_with_its_cause():
+    assert say(story.crashed()) == snapshot("""\
+✗ crashed in graph-capture after 7 min 4 s
+  kimi-drafter · sglang 0.5.9 · Kimi-K2.5-INT4 + drafter · port 30000
+  process   ended by signal 9 (SIGKILL)
+  log file  /home/u/.local/state/firedup/runs/20261129-120237-k2/server.log
+
+cause  cuda-out-of-memory-graph-capture
+  The GPU ran out of memory while CUDA graphs were captured.
+  │ torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.31 GiB. GPU 7 has a total
+  │ capacity of 139.80 GiB of which 1.02 GiB is free. Including non-PyTorch memory, this process has
+  │ 138.77 GiB memory in use.
+  line 412 · TP7 · in graph-capture · rule sglang/cuda-out-of-memory
+
+what to do
+  Lower --mem-fraction-static (0.90 was used), or capture fewer graphs with --cuda-graph-max-bs.
+
+what followed
+  line 436   wrapper  Capture cuda graph failed: CUDA out of memory. × 3
+  line 460   wrapper  Received sigquit from a child process.
+  line 463   teardown Killed
+
+findings
+  · port-was-free: Port 30000 was free before the launch.
+
+next
+  firedup logs kimi-drafter     read the log
+  firedup restart kimi-drafter  start it again\
+""")
+
+
+def test_a_time_out_says_what_was_seen():
+    assert say(timed_out()) == snapshot("""\
+✗ timed out in load-weights after 30 min
+  kimi-drafter · sglang 0.5.9 · Kimi-K2.5-INT4 + drafter · port 30000
+  stage      load-weights for 29 min 44 s
+  progress   23/64 shards 36 %
+  ranks      6 of 8 ranks have loaded; TP3, TP5 not
+  waits for  the weights of TP3 and TP5
+  processes  9 processes · 61.1 GB memory
+  last line  Loading safetensors checkpoint shards: 36% Completed | 23/64
+  log file   /home/u/.local/state/firedup/runs/20261129-120237-k2/server.log
+
+the server goes on
+  firedup attach kimi-drafter  watch it
+  firedup stop kimi-drafter    end it\
+""")
+
+
+def test_a_stall_promises_no_remaining_time():
+    assert say(story.stalled(), 40) == snapshot("""\
+✗ stalled in graph-capture after 15 min
+  kimi-drafter · sglang 0.5.9 ·
+  Kimi-K2.5-INT4 + drafter · port 30000
+  stage: graph-capture for 9 min 25 s
+  progress: 17/36 batches 47 %
+  waits for: any sign of work
+  log: quiet for 8 min 10 s
+  processes: 9 processes · 61.1 GB
+    memory
+  last line: Capturing batches
+    (b…%|####7 | 17/36
+  log file:
+    /home/u/.local/state/firedup/runs/20
+    261129-120237-k2/server.log
+
+findings
+  ✗ odd-rank-out: TP3 waits in another
+    place than the other seven ranks.
+    command: TP3: ncclComm…cator.py:214)
+    sample: no process use…or 8 min 10 s
+    → Stop it, and start it again with
+      NCCL_DEBUG=INFO.
+
+the server goes on
+  firedup attach kimi-drafter
+  firedup stop kimi-drafter\
+""")
+
+
+def test_an_interrupted_watch_says_how_to_go_on():
+    assert "firedup attach kimi-drafter" in say(story.loading())
+
+
+def test_a_server_of_somebody_else_gets_no_advice_about_runs():
+    assert "firedup" not in say(replace(story.ready(), run=None)).replace("/firedup/", "")
+
+
+def test_an_exit_is_told_by_its_linux_name():
+    seen = replace(story.crashed(), exit_signal=7)
+    odd = replace(story.crashed(), exit_signal=None, exit_code=3)
+    unseen = replace(story.crashed(), exit_signal=None)
+
+    assert "ended by signal 7 (SIGBUS)" in say(seen)
+    assert "ended with exit status 3" in say(odd)
+    assert "nobody saw its exit status" in say(unseen)
+
+
+def test_a_crash_whose_process_lingers_says_so():
+    explanation = replace(story.crashed().explanation, exited=False)
+    lingering = replace(story.crashed(), explanation=explanation, state=State.STARTING)
+
+    assert "has not ended yet" in say(lingering)
+
+
+def test_a_check_that_was_not_made_says_why():
+    checks = Checks(log=True, health=200, why_not="an embedding server generates no token")
+
+    assert "an embedding server generates no token" in say(
+        replace(story.ready(), checks=checks), 200
+    )
+
+
+@pytest.mark.parametrize(
+    ("acceptance", "text"),
+    [
+        (Acceptance(1.0, 0.0, 0, 12, 4), "1.00 (rate 0, 0 of 12 draft tokens, 4 steps)"),
+        (Acceptance(None, None, why_not="no counters"), "no counters"),
+        (Acceptance(2.65, None, source="/metrics"), "2.65 (/metrics)"),
+    ],
+)
+def test_acceptance_is_told_with_what_it_was_counted_from(acceptance, text):
+    assert say_acceptance(acceptance) == text
+
+
+@pytest.mark.parametrize("columns", [40, 60, 80, 120])
+@pytest.mark.parametrize(
+    "make", [story.ready, story.crashed, story.stalled, story.loading, timed_out]
+)
+def test_no_statement_is_wider_than_the_paper(columns, make):
+    for is_unicode in (True, False):
+        text = say(make(), columns, has_colour=True, has_unicode=is_unicode)
+        assert all(count_columns(line) <= columns for line in text.split("\n"))
+        assert is_unicode or text.isascii()
