@@ -1,0 +1,173 @@
+"""One line per change, and a heartbeat: the view for pipes and files."""
+
+from __future__ import annotations
+
+from datetime import tzinfo
+
+from firedup.core.model import Finding, Progress, Severity, Snapshot, Stage, State, Verdict
+from firedup.view.pace import Pace
+from firedup.view.paper import Paper
+from firedup.view.phrase import (
+    find_behind,
+    join_names,
+    name_server,
+    say_checks,
+    say_processes,
+    say_progress,
+    say_quiet,
+    say_state,
+)
+from firedup.view.quantity import render_clock, render_duration, render_offset
+from firedup.view.redact import clean
+from firedup.view.statement import render_statement
+
+_SECOND_NS = 1_000_000_000
+_STEP = 0.1  # a bar is worth a line again after so much of it …
+_STEP_NS = 5 * _SECOND_NS  # … and no sooner than this
+
+
+class Plain:
+    """Turns snapshots into lines; sans-IO, so that time is only what the snapshots say.
+
+    `every_s`: a heartbeat is due when nothing was said for so long.
+    """
+
+    def __init__(self, paper: Paper, *, every_s: float = 30.0, zone: tzinfo | None = None) -> None:
+        self._paper = paper
+        self._every_ns = int(every_s * _SECOND_NS)
+        self._zone = zone
+        self._said_ns: int | None = None
+        self._pace = Pace()
+        self._stage: Stage | None = None
+        self._bar: tuple[Stage, float, int] | None = None
+        self._waiting_for = ""
+        self._verdict = Verdict.LOADING
+        self._state: State | None = None
+        self._checks: set[str] = set()
+        self._findings: set[Finding] = set()
+
+    def feed(self, snapshot: Snapshot) -> tuple[str, ...]:
+        """The lines that `snapshot` adds to what was said before."""
+        self._pace = self._pace.feed(snapshot)
+        said = [
+            *self._greeting(snapshot),
+            *self._state_change(snapshot),
+            *self._new_checks(snapshot),
+            *self._stage_change(snapshot),
+            *self._bar_change(snapshot),
+            *self._new_wait(snapshot),
+            *self._new_findings(snapshot),
+            *self._verdict_change(snapshot),
+        ]
+        if not said and self._said_ns is not None:
+            if snapshot.now_ns - self._said_ns < self._every_ns:
+                return ()
+            said = [self._heartbeat(snapshot)]
+        self._said_ns = snapshot.now_ns
+        time = f"{render_clock(snapshot.wall_ns, self._zone)} {render_offset(snapshot.elapsed_s)} "
+        return tuple(self._paper.spell(time + text) for text in said)
+
+    def close(self, snapshot: Snapshot) -> tuple[str, ...]:
+        """What `snapshot` adds, and the final statement."""
+        statement = render_statement(snapshot, self._paper)
+        return (*self.feed(snapshot), *statement.split("\n"))
+
+    def _greeting(self, snapshot: Snapshot) -> list[str]:
+        if self._said_ns is not None:
+            return []
+        return [" · ".join(name_server(snapshot)) or "watching"]
+
+    def _state_change(self, snapshot: Snapshot) -> list[str]:
+        before, self._state = self._state, snapshot.state
+        if before is snapshot.state or (before is None and snapshot.state is State.EXITED):
+            return []
+        if before is State.UNREACHED:
+            return ["the link to the host is up again"]
+        said = say_state(snapshot)
+        return [said] if said else []
+
+    def _stage_change(self, snapshot: Snapshot) -> list[str]:
+        stage = snapshot.explanation.stage
+        if stage is None or stage is self._stage:
+            return []
+        before, self._stage = self._stage, stage
+        took = next(
+            (
+                span.seconds
+                for span in reversed(snapshot.explanation.stages)
+                if span.stage is before and span.rank is None and span.seconds is not None
+            ),
+            None,
+        )
+        self._bar = None
+        if stage in (Stage.READY, Stage.SERVING):
+            return []  # the checks say so, and the verdict says it better
+        progress = snapshot.progress
+        tail = f"  ({before} took {render_duration(took)})" if took else ""
+        if progress is not None and progress.stage is stage:
+            return [f"{self._bar_text(snapshot, progress)}{tail}"]
+        return [f"{stage}{tail}"]
+
+    def _bar_change(self, snapshot: Snapshot) -> list[str]:
+        progress = snapshot.progress
+        if progress is None:
+            return []
+        if self._bar is not None and self._bar[0] is progress.stage:
+            _, fraction, at_ns = self._bar
+            is_full = progress.fraction >= 1 > fraction
+            is_far = progress.fraction - fraction >= _STEP
+            is_late = snapshot.now_ns - at_ns >= _STEP_NS
+            if not is_full and not (is_far and is_late):
+                return []
+        return [self._bar_text(snapshot, progress)]
+
+    def _bar_text(self, snapshot: Snapshot, progress: Progress) -> str:
+        self._bar = (progress.stage, progress.fraction, snapshot.now_ns)
+        found = find_behind(snapshot)
+        behind = f"  {join_names(found[1])} behind" if found else ""
+        return f"{progress.stage} {say_progress(progress)}{behind}"
+
+    def _new_wait(self, snapshot: Snapshot) -> list[str]:
+        before, self._waiting_for = self._waiting_for, snapshot.waiting_for
+        if snapshot.progress or before == snapshot.waiting_for or not snapshot.waiting_for:
+            return []
+        return [f"waits for {clean(snapshot.waiting_for)}"]
+
+    def _new_checks(self, snapshot: Snapshot) -> list[str]:
+        new = [text for text in say_checks(snapshot.checks) if text not in self._checks]
+        self._checks.update(new)
+        return new
+
+    def _new_findings(self, snapshot: Snapshot) -> list[str]:
+        new = [f for f in snapshot.explanation.findings if f not in self._findings]
+        self._findings.update(new)
+        return [
+            f"{'·' if finding.severity is Severity.NOTE else '!'} "
+            f"{clean(finding.id)}: {clean(finding.message)}"
+            for finding in new
+        ]
+
+    def _verdict_change(self, snapshot: Snapshot) -> list[str]:
+        verdict = snapshot.explanation.verdict
+        before, self._verdict = self._verdict, verdict
+        is_quiet = verdict in (Verdict.LOADING, Verdict.UNKNOWN) and before in (
+            Verdict.LOADING,
+            Verdict.UNKNOWN,
+        )
+        if verdict is before or is_quiet:
+            return []
+        return [str(verdict) if verdict is not Verdict.LOADING else "it moves again"]
+
+    def _heartbeat(self, snapshot: Snapshot) -> str:
+        progress = snapshot.progress
+        stage = snapshot.explanation.stage
+        head, waiting = str(stage or "waiting"), ""
+        if progress is not None:
+            head = self._bar_text(snapshot, progress)
+        elif snapshot.waiting_for:
+            waiting = f"waits for {clean(snapshot.waiting_for)}"
+        if progress is None and snapshot.stage_elapsed_s is not None and stage is not None:
+            head += f" for {render_duration(snapshot.stage_elapsed_s)}"
+        quiet = say_quiet(snapshot)
+        work = say_processes(snapshot, self._pace)
+        return "  ".join(part for part in (head, waiting, quiet and f"log {quiet}", work) if part)

@@ -1,0 +1,106 @@
+from dataclasses import replace
+from datetime import UTC
+
+from inline_snapshot import snapshot
+
+from firedup.core.model import State
+from firedup.view.paper import Paper
+from firedup.view.plain import Plain
+from tests.view import story
+
+
+def plain(**options):
+    return Plain(Paper(columns=100), zone=UTC, **options)
+
+
+def tell(view, snapshots):
+    return "\n".join(line for one in snapshots for line in view.feed(one))
+
+
+def test_a_start_is_told_in_one_line_per_change():
+    shards = [story.loading(15.6 + 5 * n, n) for n in range(1, 63, 4)]
+    graphs = [story.capturing(340 + 7 * n, n) for n in range(1, 34, 6)]
+
+    assert tell(plain(every_s=60), [*shards, *graphs, story.ready()]) == snapshot("""\
+12:02:57 +00:20 kimi-drafter · sglang 0.5.9 · Kimi-K2.5-INT4 + drafter · port 30000
+12:02:57 +00:20 load-weights 1/64 shards 2 % ~3 min left  TP3, TP5 behind
+12:03:37 +01:00 load-weights 9/64 shards 14 % ~3 min left  TP3, TP5 behind
+12:04:17 +01:40 load-weights 17/64 shards 27 % ~3 min left  TP3, TP5 behind
+12:04:57 +02:20 load-weights 25/64 shards 39 % ~3 min left  TP3, TP5 behind
+12:05:37 +03:00 load-weights 33/64 shards 52 % ~3 min left  TP3, TP5 behind
+12:06:17 +03:40 load-weights 41/64 shards 64 % ~3 min left  TP3, TP5 behind
+12:06:57 +04:20 load-weights 49/64 shards 77 % ~3 min left  TP3, TP5 behind
+12:07:37 +05:00 load-weights 57/64 shards 89 % ~3 min left  TP3, TP5 behind
+12:08:24 +05:47 graph-capture 1/36 batches 3 % ~2 min left  (load-weights took 5 min 13 s)
+12:09:06 +06:29 graph-capture 7/36 batches 19 % ~2 min left
+12:09:48 +07:11 graph-capture 13/36 batches 36 % ~2 min left
+12:10:30 +07:53 graph-capture 19/36 batches 53 % ~2 min left
+12:11:12 +08:35 graph-capture 25/36 batches 69 % ~2 min left
+12:11:54 +09:17 graph-capture 31/36 batches 86 % ~2 min left
+12:12:20 +09:43 the log says ready
+12:12:20 +09:43 health answers 200
+12:12:20 +09:43 the port is its own
+12:12:20 +09:43 it generated a token
+12:12:20 +09:43 ready\
+""")
+
+
+def test_a_heartbeat_says_what_is_known_when_nothing_changes():
+    view = plain(every_s=30)
+    view.feed(story.loading(100))
+    busy = tuple(
+        replace(p, cpu_s=p.cpu_s + 31, read_bytes=p.read_bytes + 4_000_000_000)
+        for p in story.PROCESSES
+    )
+
+    assert view.feed(story.loading(129)) == ()
+    late = replace(story.loading(131), quiet_s=31.0, processes=busy)
+    assert view.feed(late) == snapshot(
+        (
+            "12:04:48 +02:11 load-weights 23/64 shards 36 % ~3 min left  TP3, TP5 behind  log quiet for 31 s  9 processes · 9.00 cores busy · 61.1 GB memory · reads 1.16 GB/s",
+        )
+    )
+    assert view.feed(story.loading(132)) == ()
+
+
+def test_a_wait_is_told_while_no_bar_moves():
+    waiting = replace(story.loading(0), progress=None, ranks=(), waiting_for="the log to appear")
+
+    assert plain().feed(waiting)[-1].endswith(" waits for the log to appear")
+
+
+def test_a_link_that_is_down_is_no_verdict_on_the_server():
+    view = plain()
+    view.feed(story.loading(100))
+
+    down = view.feed(replace(story.loading(101), state=State.UNREACHED))
+    again = view.feed(story.loading(102))
+
+    assert down == (
+        "12:04:18 +01:41 the link to the host is down; the server is not judged by that",
+    )
+    assert again == ("12:04:19 +01:42 the link to the host is up again",)
+
+
+def test_a_stall_that_ends_is_taken_back():
+    view = plain()
+    view.feed(story.capturing(440))
+
+    assert "stalled" in view.feed(replace(story.stalled(900), is_final=False))[-1]
+    assert view.feed(story.capturing(901))[-1].endswith(" it moves again")
+
+
+def test_the_end_is_the_final_statement():
+    view = plain()
+    view.feed(story.capturing(423))
+    lines = view.close(story.crashed(424))
+
+    assert lines[0] == "12:09:41 +07:04 the process ended by signal 9 (SIGKILL)"
+    assert "✗ crashed in graph-capture after 7 min 4 s" in lines
+    assert not any("\n" in line for line in lines)
+
+
+def test_lines_are_ascii_where_the_locale_wants_it():
+    view = Plain(Paper(columns=80, has_unicode=False), zone=UTC)
+
+    assert all(line.isascii() for line in view.feed(story.loading()) + view.close(story.crashed()))
