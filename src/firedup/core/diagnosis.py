@@ -129,7 +129,9 @@ class Diagnosis:
             text = suspect.line.message[:200]
             if text not in found and suspect.line.message != cause.line:
                 line = suspect.line
-                found[text] = Followed(line.text[:MAX_LINE_CHARS], line.number, role.value)
+                found[text] = Followed(
+                    line.text[:MAX_LINE_CHARS], line.number or None, role.value, line.offset
+                )
         return tuple(found.values())[:MAX_FOLLOWED]
 
     def certainty(self, cause: Cause | None) -> float:
@@ -168,7 +170,7 @@ class Diagnosis:
             return strong[0]
         if not is_dead:
             return None
-        for role in (None, Role.WRAPPER, Role.VICTIM):
+        for role in (None, Role.VICTIM, Role.WRAPPER):
             weaker = [s for s in suspects if s.role is role]
             if weaker:
                 return next((s for s in weaker if s.named is not None), weaker[0])

@@ -100,6 +100,7 @@ class Followed:
     line: str
     line_number: int | None
     role: str
+    offset: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,10 @@ class LogReader:
     `engine` fixes the engine (known from the command); None lets the log's own words decide.
     """
 
-    def __init__(self, matcher: Matcher, engine: str | None, year: int) -> None:
+    def __init__(
+        self, matcher: Matcher, engine: str | None, year: int, *, counts_lines: bool = True
+    ) -> None:
+        self._counts_lines = counts_lines
         self._matcher = matcher
         self._year = year
         self._fixed = engine
@@ -48,7 +51,12 @@ class LogReader:
 
     def _new_log(self) -> None:
         self.blocks = Blocks()
-        self.sieve = Sieve(self._matcher, lambda: self.blocks.is_open, self._year)
+        self.sieve = Sieve(
+            self._matcher,
+            lambda: self.blocks.is_open,
+            self._year,
+            counts_lines=self._counts_lines,
+        )
 
     def _start_over(self) -> None:
         self.startup = Startup()

@@ -11,8 +11,8 @@ from firedup.core.rule import Matcher
 # Gauge lines are read in full in the first window of a log and sampled in each later one: a long
 # serving phase holds millions of them. Windows lie at fixed offsets, so slicing changes nothing.
 WINDOW_BYTES = 1 << 20
-GAUGES_IN_FIRST_WINDOW = 4096
-GAUGES_IN_LATER_WINDOWS = 8
+GAUGES_IN_FIRST_WINDOW = 1024
+GAUGES_IN_LATER_WINDOWS = 2
 
 _LF, _CR, _ESC = 0x0A, 0x0D, 0x1B
 
@@ -23,16 +23,25 @@ class Sieve:
     After each yielded line the sieve asks `wants_more`: while that is true the following lines
     are yielded too, whatever they say (a traceback is being folded). A piece that ends in CR is
     yielded once the next byte shows that no LF follows. Not every line is yielded, but all that a
-    rule or an opener matches are, and `Line.number` is right.
+    rule or an opener matches are. `Line.number` is 0 when `counts_lines` is false: counting costs
+    as much as scanning, and who can read the log again may count for the few lines it shows.
     """
 
-    def __init__(self, matcher: Matcher, wants_more: Callable[[], bool], year: int = 1970) -> None:
+    def __init__(
+        self,
+        matcher: Matcher,
+        wants_more: Callable[[], bool],
+        year: int = 1970,
+        *,
+        counts_lines: bool = True,
+    ) -> None:
         self._matcher = matcher
         self._wants_more = wants_more
         self._year = year
         self._rest = b""
         self._rest_offset = 0
         self._dropped = 0  # bytes of an overlong unfinished record that were not kept
+        self._counts_lines = counts_lines
         self._newlines = 0
         self._gauges = _GaugeBudget(matcher.gauge_literals)
 
@@ -76,7 +85,8 @@ class Sieve:
         if not raw:
             return None
         start = self._rest_offset + self._rest.find(raw[:1])
-        return self._line(raw, start, self.size, self._newlines + 1, is_progress=True)
+        number = self._newlines + 1 if self._counts_lines else 0
+        return self._line(raw, start, self.size, number, is_progress=True)
 
     def newest_gauges(self) -> Iterator[Line]:
         """The newest gauge line of each kind, sampled or not (call it when a reading is wanted)."""
@@ -92,7 +102,7 @@ class Sieve:
             while cursor <= position:
                 if not self._wants_more():
                     start = _record_start(block, position)
-                    self._newlines += block.count(b"\n", cursor, start)
+                    self._count(block, cursor, start)
                     cursor = start
                 line, cursor = self._take(block, cursor, first_end)
                 if line is not None:
@@ -101,14 +111,14 @@ class Sieve:
             line, cursor = self._take(block, cursor, first_end)
             if line is not None:
                 yield line
-        self._newlines += block.count(b"\n", cursor)
+        self._count(block, cursor, len(block))
         self._rest_offset += len(block) + self._dropped
         self._dropped = 0
 
     def _take(self, block: bytes, start: int, first_end: int) -> tuple[Line | None, int]:
         """The record at `start` (None when it is empty) and where the next one begins."""
         stop = _record_end(block, start)
-        raw, number = block[start:stop], self._newlines + 1
+        raw, number = block[start:stop], self._newlines + 1 if self._counts_lines else 0
         if block[stop : stop + 2] == b"\r\n":
             stop += 1
         if block[stop] == _LF:
@@ -120,6 +130,10 @@ class Sieve:
         end = base + stop + 1 + (self._dropped if stop >= first_end else 0)
         line = self._line(raw, offset, end, number, is_progress=block[stop] == _CR)
         return line, stop + 1
+
+    def _count(self, block: bytes, start: int, stop: int) -> None:
+        if self._counts_lines:
+            self._newlines += block.count(b"\n", start, stop)
 
     def _line(self, raw: bytes, offset: int, end: int, number: int, *, is_progress: bool) -> Line:
         return decode_line(
@@ -157,12 +171,12 @@ class _GaugeBudget:
         """Positions in `block` (at offset `base` of the log) of the gauge lines to be read."""
         positions: list[int] = []
         for literal in self._literals:
-            last = block.rfind(literal)
-            if last < 0:
+            at = block.find(literal)
+            if at < 0:
                 continue
+            last = _last_of(literal, block)
             start = _record_start(block, last)
             self.newest[literal] = (base + start, block[start : _record_end(block, last)])
-            at = block.find(literal)
             while 0 <= at <= last:
                 window = (base + _record_start(block, at)) // WINDOW_BYTES
                 if self._spend(literal, window):
@@ -181,6 +195,12 @@ class _GaugeBudget:
         if used < limit:
             self._used[literal] = (window, used + 1)
         return used < limit
+
+
+def _last_of(literal: bytes, block: bytes) -> int:
+    """Where `literal`, which `block` holds, stands last; searching backwards is slow in Python."""
+    near_end = block.rfind(literal, max(0, len(block) - 4096))
+    return near_end if near_end >= 0 else block.rfind(literal)
 
 
 def _first_end(data: bytes) -> int:

@@ -37,7 +37,8 @@ class Pipeline:
 
     What it says depends on the events and on the `now_ns` it is asked with, on nothing else.
     `engine` None lets the command or the log decide. `year` completes time stamps without one.
-    `tail_lines` and `highlight` are for callers that show raw lines.
+    `tail_lines` and `highlight` are for callers that show raw lines. Without `counts_lines` line
+    numbers stay None (core/numbering.py fills them in from a log that can be read again).
     """
 
     def __init__(
@@ -49,9 +50,10 @@ class Pipeline:
         run: RunLabel | None = None,
         tail_lines: int = 0,
         highlight: re.Pattern[str] | None = None,
+        counts_lines: bool = True,
     ) -> None:
         self._run = run
-        self._reader = LogReader(matcher, engine, year)
+        self._reader = LogReader(matcher, engine, year, counts_lines=counts_lines)
         self._tail = Tail(tail_lines, highlight, year)
         self._liveness = Liveness()
         self._lifecycle = Lifecycle()
