@@ -1,0 +1,289 @@
+"""Follows a log byte by byte through rotation, truncation, deletion and late birth."""
+
+import base64
+import collections
+import os
+import time
+
+from firedup.host.agent.file import open_regular
+from firedup.host.agent.inotify import (
+    FILE_NOTICES,
+    FOLDER_NOTICES,
+    Inotify,
+    is_remote,
+    nearest_folder,
+)
+from firedup.host.agent.serve import Stream
+from firedup.host.agent.system import boottime_ns
+from firedup.host.agent.wire import DATA, DATA_HEADER, DATA_LIMIT
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+TAIL_BYTES = 256  # what must be unchanged before our offset, or it is another log
+_SAFETY_S = 5.0  # a look without any notice, for what the kernel did not tell
+_POLL_S = (0.05, 1.0)  # remote file systems: from right after a change to long after
+
+
+class Follow(Stream):
+    """follow {path, generation?, offset?, tail?, dev?, ino?}: never ends by itself.
+
+    `offset` and what describes the file there come from an earlier follow, whose work this goes on
+    with. EVENTs: {state, generation, at_ns, dev, ino, size, lost_bytes}; DATA: the bytes.
+    """
+
+    def open(self) -> None:
+        """Finds the file where the earlier follow left it."""
+        args = self.args
+        self.path = os.path.join(os.path.expanduser("~"), os.path.expanduser(args["path"]))
+        self.generation = int(args.get("generation", 0))
+        self.offset = int(args.get("offset", 0))
+        self.tail = base64.b64decode(args.get("tail", ""))
+        self.identity = None  # type: tuple[int, int] | None
+        if args.get("ino") is not None:
+            self.identity = (int(args["dev"]), int(args["ino"]))
+        self.file = -1
+        self.seen = self.offset  # the largest size known of this generation
+        self.is_missing = False
+        self.is_detour = False  # reading a rotator's copy of what was truncated
+        self.events = collections.deque()  # type: collections.deque[dict[str, Any]]
+        self.inotify = Inotify()
+        self.is_polled = self.inotify.file < 0 or is_remote(nearest_folder(self.path))
+        self.pause_s = _POLL_S[0]
+        if self.inotify.file >= 0:
+            self.loop.watch(self.inotify.file, self._on_notice)
+        self._arm()
+
+    def close(self) -> None:
+        """Closes the log and the notices."""
+        if self.inotify.file >= 0:
+            self.loop.unwatch(self.inotify.file)
+        self.inotify.close()
+        self._close_file()
+
+    def on_due(self) -> None:
+        """A look without a notice."""
+        self._note_size()
+        self.is_ready = True
+
+    def _on_notice(self) -> None:
+        names = (os.path.basename(self.path), os.path.basename(os.path.realpath(self.path)), "")
+        folder = os.path.dirname(self.path)
+        for path, name in self.inotify.take():
+            if name in names or not os.path.isdir(folder) or path != folder:
+                self._note_size()
+                self.is_ready = True
+
+    def _note_size(self) -> None:
+        """Remembers how much there was, so that what gets destroyed unread can be counted."""
+        if self.file >= 0 and not self.is_detour:
+            self.seen = max(self.seen, os.fstat(self.file).st_size)
+
+    def _arm(self) -> bool:
+        real = os.path.realpath(self.path)
+        wanted = {nearest_folder(self.path): FOLDER_NOTICES}
+        wanted[nearest_folder(real)] = FOLDER_NOTICES
+        if os.path.exists(self.path):
+            wanted[self.path] = FILE_NOTICES
+        if self.file >= 0:
+            wanted[f"/proc/self/fd/{self.file}"] = FILE_NOTICES
+        return self.inotify.arm(wanted)
+
+    def produce(self, room: int) -> "tuple[int, bytes] | None":
+        """The next event or bytes; None when the log has nothing new."""
+        for _ in range(64):  # a rotator cannot keep us here for ever
+            if self.events:
+                return self.event(self.events.popleft())
+            if self.file < 0:
+                if not self._find() and not self._arm():
+                    break
+                continue
+            data = self._read(room)
+            if data:
+                self.pause_s = _POLL_S[0]
+                return DATA, data
+            if not self._look() and not self._arm():
+                break
+        self._rest()
+        return None
+
+    def _rest(self) -> None:
+        pause_s = _SAFETY_S
+        if self.is_polled:
+            pause_s = self.pause_s
+            self.pause_s = min(self.pause_s * 1.5, _POLL_S[1])
+        self.due = time.monotonic() + pause_s
+
+    def _tell(self, state: str, **facts: "Any") -> None:
+        event = {"state": state, "generation": self.generation, "at_ns": boottime_ns()}
+        if self.file >= 0 and state != "gap":
+            found = os.fstat(self.file)
+            event.update(dev=found.st_dev, ino=found.st_ino, size=found.st_size)
+        event.update(facts)
+        self.events.append(event)
+
+    # ---- reading -----------------------------------------------------------------------------
+
+    def _read(self, room: int) -> bytes:
+        """Header and new bytes, or nothing at the end of the file (or of this generation)."""
+        if not self.tail:
+            self._skip_hole()
+        before = len(self.tail)
+        data = os.pread(self.file, before + min(room, DATA_LIMIT), self.offset - before)
+        if data[:before] != self.tail:
+            self._leave_truncated()
+            return b""
+        data = data[before:]
+        if not data:
+            return b""
+        header = DATA_HEADER.pack(boottime_ns(), self.generation, self.offset)
+        self.tail = (self.tail + data[-TAIL_BYTES:])[-TAIL_BYTES:]
+        self.offset += len(data)
+        self.seen = max(self.seen, self.offset)
+        return header + data
+
+    def _skip_hole(self) -> None:
+        """A writer without O_APPEND goes on at its old offset after a truncation."""
+        try:
+            self.offset = os.lseek(self.file, self.offset, os.SEEK_DATA)
+        except OSError:  # at the end, or the file system knows no holes
+            pass
+
+    def _look(self) -> bool:
+        """At the end of the file: has something happened to it? True means: go on at once."""
+        if self.events or self.file < 0:
+            return True
+        if self.is_detour:
+            self._close_file()
+            self.is_detour = False
+            self._begin_again("truncated")
+            return True
+        size = os.fstat(self.file).st_size
+        if size < self.offset:
+            self._leave_truncated()
+            return True
+        if size > self.offset:
+            return True
+        try:
+            there = os.stat(self.path)
+        except OSError:
+            if not self.is_missing:
+                self.is_missing = True
+                self._tell("missing")
+            return bool(self.events)
+        if (there.st_dev, there.st_ino) == self.identity:
+            if self.is_missing:
+                self.is_missing = False
+                self._tell("appeared")
+            return bool(self.events)
+        # Another file took the name. The writer may still use the old one, so that one is read
+        # until the new one has content, and once more after that has been seen.
+        if there.st_size == 0:
+            return False
+        if os.fstat(self.file).st_size > self.offset:
+            return True
+        self._close_file()
+        self._begin_again("rotated")
+        return True
+
+    # ---- finding and changing files ----------------------------------------------------------
+
+    def _find(self) -> bool:
+        """Opens the log for the first time or after it was missing; False when there is none."""
+        is_known = self.identity is not None
+        try:
+            self._open_file(self.path)
+        except (FileNotFoundError, NotADirectoryError):
+            self.file = -1
+        if is_known and (self.file < 0 or self.found != self.identity):
+            moved = self._search(lambda _, found: (found.st_dev, found.st_ino) == self.identity)
+            if moved is not None:
+                self._close_file()
+                self._open_file(moved)
+                self._tell("opened")
+                return True
+            if self.file >= 0:
+                self._close_file()
+                self._tell("gap", lost_bytes=None)
+                self._begin_again("rotated")
+                return True
+        if self.file < 0:
+            if not self.is_missing:
+                self.is_missing = True
+                self._tell("missing")
+            return bool(self.events)
+        self.identity = self.found
+        self._tell("appeared" if self.is_missing else "opened")
+        self.is_missing = False
+        return True
+
+    def _open_file(self, path: str) -> None:
+        self.file = open_regular(path)
+        found = os.fstat(self.file)
+        self.found = (found.st_dev, found.st_ino)
+
+    def _close_file(self) -> None:
+        if self.file >= 0:
+            os.close(self.file)
+        self.file = -1
+
+    def _begin_again(self, state: str) -> None:
+        """A new generation begins with the file that has the name now, if there is one."""
+        self.generation += 1
+        self.offset = 0
+        self.seen = 0
+        self.tail = b""
+        self.identity = None
+        try:
+            self._open_file(self.path)
+        except (FileNotFoundError, NotADirectoryError):
+            self._tell(state)
+            return
+        self.identity = self.found
+        self.is_missing = False
+        self._tell(state)
+
+    def _leave_truncated(self) -> None:
+        """The log lost what we had read: its rotator may have kept a copy of what we had not."""
+        if self.is_detour:  # the copy changes under us; it is no use
+            self._close_file()
+            self.is_detour = False
+            self._begin_again("truncated")
+            return
+        copy = self._search(self._holds_our_past) if self.tail else None
+        self._close_file()
+        if copy is not None:
+            self._open_file(copy)
+            self.is_detour = True
+            return
+        if self.seen > self.offset:
+            self._tell("gap", lost_bytes=self.seen - self.offset)
+        self._begin_again("truncated")
+
+    def _holds_our_past(self, path: str, found: "os.stat_result") -> bool:
+        if (found.st_dev, found.st_ino) == self.identity or found.st_size < self.offset:
+            return False
+        try:
+            file = open_regular(path)
+        except OSError:
+            return False
+        try:
+            past = os.pread(file, len(self.tail), self.offset - len(self.tail))
+            return past == self.tail
+        finally:
+            os.close(file)
+
+    def _search(self, accepts: "Any") -> "str | None":
+        """The newest file beside the log, named after it, that `accepts(path, stat)`."""
+        folder, name = os.path.split(os.path.realpath(self.path))
+        stem = name.split(".")[0] or name
+        try:
+            beside = [e for e in os.scandir(folder) if e.name.startswith(stem) and e.name != name]
+            candidates = [(e.stat().st_mtime_ns, e.path, e.stat()) for e in beside if e.is_file()]
+        except OSError:
+            return None
+        for _, path, found in sorted(candidates, key=lambda c: c[0], reverse=True):
+            if accepts(path, found):
+                return path
+        return None

@@ -1,0 +1,300 @@
+"""The keeper: starts a server, stays beside it without any client, and records its end."""
+
+import errno
+import json
+import os
+import signal
+import sys
+import time
+
+from firedup.host.agent.act import take_sample
+from firedup.host.agent.file import make_folder
+from firedup.host.agent.memory import Group, host_oom_kills
+from firedup.host.agent.port import Ports
+from firedup.host.agent.proc import Tree, read_stat
+from firedup.host.agent.system import (
+    boot_id,
+    boottime_ns,
+    load_libc,
+    wall_ns,
+    write_all,
+    write_atomically,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+_SET_NAME, _SET_SUBREAPER = 15, 36  # prctl
+_EVERY_S = 1.0
+_SAMPLES_LIMIT = 8 * 1024 * 1024
+_GRACE_S = 0.3  # how long helpers may outlive the server before they count as survivors
+_HEEDED = {signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
+
+
+class Keeper:
+    """One server's keeper. Only SIGKILL ends it before its server has ended."""
+
+    def __init__(self, folder: str, report: int) -> None:
+        self.folder = folder
+        self.report = report
+        with open(os.path.join(folder, "manifest.json"), "rb") as file:
+            self.manifest = json.loads(file.read().decode("utf-8"))
+        self.log = self.manifest["log"]
+        self.pid = 0
+        self.status = None  # type: int | None
+        self.ended = (0, 0)
+        self.has_children = True
+        self._samples = -1
+
+    def run(self) -> None:
+        """Launch, keep, record."""
+        failure = self._launch()
+        if failure is not None:
+            self._write_exit([], failure)
+            self._tell({"error": failure["error"], "evidence": failure["evidence"]})
+            return
+        self._keep()
+
+    # ---- launch ------------------------------------------------------------------------------
+
+    def _launch(self) -> "dict[str, Any] | None":
+        """None when the server's program runs, else what went wrong."""
+        self.group = Group()
+        self.kills = (self.group.oom_kills(), host_oom_kills())
+        try:
+            make_folder(os.path.dirname(self.log))
+            flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+            log = os.open(self.log, flags, 0o600)
+        except OSError as error:
+            return self._failure(f"the log {self.log} cannot be opened", error)
+        self.log_start = os.fstat(log).st_size
+        read, write = os.pipe()
+        self.pid = os.fork()
+        if self.pid == 0:
+            self._become_server(log, write)
+        os.close(write)
+        os.close(log)
+        words = b""
+        while True:
+            piece = os.read(read, 4096)
+            if not piece:
+                break
+            words += piece
+        os.close(read)
+        stat = read_stat(self.pid)
+        self.start_ticks = stat.ticks if stat is not None else 0
+        if words:
+            self._collect(is_patient=True)
+            number, _, what = words.decode("utf-8", "replace").partition(" ")
+            return self._failure(what, OSError(int(number), os.strerror(int(number))))
+        self._write_keeper()
+        return None
+
+    def _failure(self, what: str, error: OSError) -> "dict[str, Any]":
+        missing = error.errno == errno.ENOENT
+        return {
+            "error": f"{what}: {error.strerror}",
+            "evidence": errno.errorcode.get(error.errno or 0),
+            "code": 127 if missing else 126,
+        }
+
+    def _become_server(self, log: int, report: int) -> None:
+        """In the child: everything up to exec. Never returns."""
+        what = "the server could not be prepared"
+        try:
+            os.setsid()
+            null = os.open(os.devnull, os.O_RDONLY)
+            os.dup2(null, 0)
+            os.dup2(log, 1)
+            os.dup2(log, 2)
+            for number in range(1, signal.NSIG):
+                try:
+                    signal.signal(number, signal.SIG_DFL)
+                except (OSError, ValueError):  # those that nobody may change
+                    continue
+            signal.pthread_sigmask(signal.SIG_SETMASK, set())
+            env = dict(os.environ)
+            env.setdefault("PYTHONUNBUFFERED", "1")
+            env.update(self.manifest.get("env") or {})
+            env["FIREDUP_RUN"] = self.manifest["id"]
+            what = f"the working folder {self.manifest['cwd']} cannot be entered"
+            os.chdir(self.manifest["cwd"])
+            argv = self._argv()
+            what = f"{argv[0]} cannot be executed"
+            os.execvpe(argv[0], argv, env)  # noqa: S606 - no shell is wanted
+        except OSError as error:
+            write_all(report, f"{error.errno or 0} {what}".encode("utf-8", "replace"))
+        except BaseException as error:  # noqa: BLE001 - the parent's code must not run twice
+            write_all(report, f"{errno.EINVAL} {what}: {error}".encode("utf-8", "replace"))
+        os._exit(127)
+
+    def _argv(self) -> "list[str]":
+        argv = list(self.manifest["argv"])
+        setup, is_login = self.manifest.get("setup"), self.manifest.get("login")
+        if not setup and not is_login:
+            return argv
+        script = (setup or ":") + '\nexec "$@"'
+        return ["bash", "-lc" if is_login else "-c", script, "firedup", *argv]
+
+    def _write_keeper(self) -> None:
+        own, server = read_stat(os.getpid()), read_stat(self.pid)
+        value = {
+            "schema": 1,
+            "pid": os.getpid(),
+            "start_ticks": own.ticks if own is not None else 0,
+            "boot_id": boot_id(),
+            "log_start": self.log_start,
+            "server": {
+                "pid": self.pid,
+                "start_ticks": self.start_ticks,
+                "pgid": server.group if server is not None else self.pid,
+                "sid": server.session if server is not None else self.pid,
+            },
+        }
+        self._write("keeper.json", value)
+        self._tell(
+            {
+                "keeper": {"pid": value["pid"], "start_ticks": value["start_ticks"]},
+                "server": value["server"],
+                "log": self.log,
+                "log_start": self.log_start,
+            }
+        )
+
+    def _tell(self, value: "dict[str, Any]") -> None:
+        """The one report to whoever asked for the launch; it may be gone by now."""
+        try:
+            write_all(self.report, json.dumps(value).encode("ascii"))
+        except OSError:
+            pass
+        os.close(self.report)
+
+    def _write(self, name: str, value: "dict[str, Any]") -> None:
+        text = json.dumps(value, sort_keys=True) + "\n"
+        write_atomically(os.path.join(self.folder, name), text.encode("ascii"))
+
+    # ---- keep --------------------------------------------------------------------------------
+
+    def _keep(self) -> None:
+        self.tree = Tree(self.pid, self.start_ticks, os.getpid())
+        self.ports = Ports(self.pid)
+        next_s = time.monotonic()
+        while self.has_children:
+            if self.status is None or time.monotonic() >= next_s:
+                self._record()
+            next_s = max(next_s + _EVERY_S, time.monotonic())
+            self._attend(next_s)
+
+    def _attend(self, until_s: float) -> None:
+        """Reaps children until the next sample is due."""
+        while self.has_children:
+            left_s = until_s - time.monotonic()
+            if left_s <= 0:
+                return
+            signal.sigtimedwait(_HEEDED, left_s)
+            was_running = self.status is None
+            self._collect()
+            if was_running and self.status is not None:
+                self._write_exit(self._await_survivors(), None)
+
+    def _collect(self, *, is_patient: bool = False) -> None:
+        """Takes the status of every child that ended."""
+        while True:
+            try:
+                pid, status = os.waitpid(-1, 0 if is_patient else os.WNOHANG)
+            except ChildProcessError:
+                self.has_children = False
+                return
+            if pid == 0:
+                return
+            if pid == self.pid:
+                self.status = status
+                self.ended = (boottime_ns(), wall_ns())
+
+    def _await_survivors(self) -> "list[int]":
+        until_s = time.monotonic() + _GRACE_S
+        while self.has_children:
+            living = self.tree.living()
+            left_s = until_s - time.monotonic()
+            if not living or left_s <= 0:
+                return sorted(living)
+            signal.sigtimedwait(_HEEDED, left_s)
+            self._collect()
+        return sorted(self.tree.living())
+
+    def _record(self) -> None:
+        sample = take_sample(self.tree, self.ports, self.group, self.log)
+        line = json.dumps(sample, separators=(",", ":")).encode("ascii") + b"\n"
+        path = os.path.join(self.folder, "samples.jsonl")
+        try:
+            if self._samples >= 0 and os.fstat(self._samples).st_size > _SAMPLES_LIMIT:
+                os.close(self._samples)
+                self._samples = -1
+                os.rename(path, os.path.join(self.folder, "samples.1.jsonl"))
+            if self._samples < 0:
+                flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+                self._samples = os.open(path, flags, 0o600)
+            write_all(self._samples, line)
+        except OSError as error:  # a full disk must not end the keeper
+            sys.stderr.write(f"sample not written: {error}\n")
+
+    # ---- the end -----------------------------------------------------------------------------
+
+    def _write_exit(self, survivors: "list[int]", failure: "dict[str, Any] | None") -> None:
+        if failure is not None:
+            code, number = failure["code"], None  # type: int | None, int | None
+            self.ended = (boottime_ns(), wall_ns())
+        else:
+            status = self.status or 0
+            code = os.WEXITSTATUS(status) if os.WIFEXITED(status) else None
+            number = os.WTERMSIG(status) if os.WIFSIGNALED(status) else None
+        try:
+            log_size = os.stat(self.log).st_size
+        except OSError:
+            log_size = -1
+        ticks = [stat.ticks for stat in map(read_stat, survivors) if stat is not None]
+        value = {
+            "schema": 1,
+            "boot_id": boot_id(),
+            "pid": self.pid,
+            "start_ticks": getattr(self, "start_ticks", 0),
+            "code": code,
+            "signal": number,
+            "oom_killed": self._oom_killed() if failure is None else None,
+            "survivors": survivors,
+            "survivors_start_ticks": ticks,
+            "at_ns": self.ended[0],
+            "wall_ns": self.ended[1],
+            "log_size": log_size,
+            "error": failure["error"] if failure is not None else None,
+        }
+        self._write("exit.json", value)
+
+    def _oom_killed(self) -> "bool | None":
+        """By the counters since the launch: the group's says yes, the whole host's can say no."""
+        before, host_before = self.kills
+        after, host_after = self.group.oom_kills(), host_oom_kills()
+        if before is not None and after is not None:
+            return after > before
+        if host_before is not None and host_after == host_before:
+            return False
+        return None
+
+
+def keep(folder: str) -> None:
+    """Detaches from whoever started it and keeps the run in `folder`."""
+    report = os.dup(1)  # not inherited by the server
+    null = os.open(os.devnull, os.O_RDWR)
+    os.dup2(null, 0)
+    os.dup2(null, 1)
+    if os.fork():
+        os._exit(0)
+    os.setsid()
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+    os.dup2(os.open(os.path.join(folder, "keeper.log"), flags, 0o600), 2)
+    libc = load_libc()
+    libc.prctl(_SET_SUBREAPER, 1, 0, 0, 0)
+    libc.prctl(_SET_NAME, b"firedup-keeper", 0, 0, 0)
+    signal.pthread_sigmask(signal.SIG_BLOCK, _HEEDED)
+    Keeper(folder, report).run()

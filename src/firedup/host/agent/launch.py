@@ -1,0 +1,81 @@
+"""Starts a keeper for a new run and reports whether the server's program began."""
+
+import json
+import os
+import subprocess
+import sys
+
+from firedup.host.agent.boot import BOOT
+from firedup.host.agent.file import make_folder
+from firedup.host.agent.system import (
+    AgentError,
+    boot_id,
+    boottime_ns,
+    runs_folder,
+    wall_ns,
+    write_all,
+    write_atomically,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+_SCHEMA = 1
+_RUN_ID = "abcdefghijklmnopqrstuvwxyz0123456789-_."
+
+
+def op_launch(args: "dict[str, Any]", _work: "Any" = None) -> "dict[str, Any]":
+    """launch {manifest}: makes the run folder, starts the keeper, waits for the server's exec.
+
+    Result: {folder, log, log_start, keeper: {pid, start_ticks}, server: {pid, start_ticks, pgid,
+    sid}} or an error "exec-failed" when the program did not begin (the run folder then holds its
+    exit.json).
+    """
+    manifest = dict(args["manifest"])
+    run_id = manifest["id"]
+    if not run_id or run_id[0] in "-." or any(c not in _RUN_ID for c in run_id.lower()):
+        raise AgentError("bad-request", f"{run_id!r} is no id for a run")
+    if not manifest["argv"] or not all(isinstance(word, str) for word in manifest["argv"]):
+        raise AgentError("bad-request", "argv must be a list of at least one string")
+    make_folder(runs_folder())
+    folder = os.path.join(runs_folder(), run_id)
+    os.mkdir(folder, 0o700)
+    home = os.path.expanduser("~")
+    cwd = manifest.get("cwd") or home
+    manifest["schema"] = _SCHEMA
+    manifest["cwd"] = os.path.join(home, os.path.expanduser(cwd))
+    log = os.path.expanduser(manifest.get("log") or os.path.join(folder, "server.log"))
+    manifest["log"] = os.path.join(manifest["cwd"], log)
+    manifest["boot_id"] = boot_id()
+    manifest["launched"] = {"boottime_ns": boottime_ns(), "wall_ns": wall_ns()}
+    text = json.dumps(manifest, indent=1, sort_keys=True)
+    write_atomically(os.path.join(folder, "manifest.json"), text.encode("ascii"))
+    return start_keeper(folder)
+
+
+def start_keeper(folder: str) -> "dict[str, Any]":
+    """Runs this very program in keep mode, detached, and passes on what it reports."""
+    source = globals()["SOURCE"]
+    python = sys.executable or "python3"
+    command = [python, "-I", "-S", "-c", BOOT, "-", str(len(source)), "keep", folder]
+    process = subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd="/", start_new_session=True
+    )
+    assert process.stdin is not None  # noqa: S101 - both are pipes
+    assert process.stdout is not None  # noqa: S101
+    try:
+        write_all(process.stdin.fileno(), source)
+        process.stdin.close()
+        report = process.stdout.read()
+    finally:
+        process.stdout.close()
+        process.wait()
+    try:
+        answer = json.loads(report.decode("utf-8"))
+    except ValueError:
+        text = report.decode("utf-8", "replace")
+        raise AgentError("fault", "the keeper did not start", text or None) from None
+    if "error" in answer:
+        raise AgentError("exec-failed", answer["error"], answer.get("evidence"))
+    return dict(answer, folder=folder)

@@ -1,0 +1,140 @@
+"""Where the agent begins: as the client's servant on the host, or as the keeper of a run."""
+
+import os
+import platform
+import pwd
+import signal
+import socket
+import sys
+import zlib
+
+from firedup.host.agent.act import Wait, WatchTree, op_members, op_process, op_signal, op_tree
+from firedup.host.agent.file import (
+    Read,
+    op_append,
+    op_list,
+    op_mkdir,
+    op_paths,
+    op_remove,
+    op_stat,
+    op_which,
+    op_write,
+)
+from firedup.host.agent.follow import Follow
+from firedup.host.agent.holder import op_holders
+from firedup.host.agent.keep import keep
+from firedup.host.agent.launch import op_launch
+from firedup.host.agent.memory import op_memory
+from firedup.host.agent.port import op_port
+from firedup.host.agent.run import Runs, WatchRun
+from firedup.host.agent.serve import Loop, leave
+from firedup.host.agent.system import (
+    boot_id,
+    boottime_ns,
+    runs_folder,
+    state_folder,
+    wall_ns,
+    write_all,
+)
+from firedup.host.agent.web import op_http
+from firedup.host.agent.wire import EVENT, FrameError, encode_json
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+def op_hello(_args: "dict[str, Any]") -> "dict[str, Any]":
+    """hello: who answers here."""
+    uid = os.getuid()
+    try:
+        user = pwd.getpwuid(uid).pw_name
+    except KeyError:
+        user = str(uid)
+    return {
+        "version": f"{zlib.crc32(globals()['SOURCE']):08x}",
+        "python": platform.python_version(),
+        "hostname": socket.gethostname(),
+        "uid": uid,
+        "user": user,
+        "pid": os.getpid(),
+        "home": os.path.expanduser("~"),
+        "cwd": os.getcwd(),
+        "state_folder": state_folder(),
+        "runs_folder": runs_folder(),
+        "boot_id": boot_id(),
+        "boottime_ns": boottime_ns(),
+        "wall_ns": wall_ns(),
+    }
+
+
+def op_clock(_args: "dict[str, Any]") -> "dict[str, Any]":
+    """clock: the host's two clocks."""
+    return {"boottime_ns": boottime_ns(), "wall_ns": wall_ns(), "boot_id": boot_id()}
+
+
+QUICK = {
+    "hello": op_hello,
+    "clock": op_clock,
+    "stat": op_stat,
+    "write": op_write,
+    "append": op_append,
+    "mkdir": op_mkdir,
+    "signal": op_signal,
+    "memory": op_memory,
+    "process": op_process,
+}
+
+
+def _in_thread(op: "Any") -> "Any":
+    return lambda args, _work: op(args)
+
+
+SLOW = {
+    "list": _in_thread(op_list),
+    "remove": _in_thread(op_remove),
+    "which": _in_thread(op_which),
+    "paths": _in_thread(op_paths),
+    "tree": op_tree,
+    "members": op_members,
+    "port": op_port,
+    "holders": op_holders,
+    "http": op_http,
+    "launch": op_launch,
+}
+
+LIVE = {
+    "read": Read,
+    "follow": Follow,
+    "wait": Wait,
+    "watch_tree": WatchTree,
+    "runs": Runs,
+    "watch_run": WatchRun,
+}
+
+
+def serve(marker: str) -> None:
+    """Answers requests until stdin ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the client's to judge
+    write_all(1, marker.encode("ascii") + b"\n")
+    loop = Loop(QUICK, SLOW, LIVE)
+    loop.send(encode_json(EVENT, 0, op_hello({})))
+    try:
+        loop.run()
+    except FrameError as error:
+        leave(2, f"firedup agent: the client sent {error}")
+    except BrokenPipeError:
+        leave(0)
+    leave(0)
+
+
+def main(argv: "list[str]") -> None:
+    """argv: what ran, marker, length of this text, then `serve` or `keep FOLDER`."""
+    if argv[3] == "keep":
+        keep(argv[4])
+    else:
+        serve(argv[1])
+
+
+if __name__ == "__main__":
+    main(sys.argv)

@@ -1,0 +1,74 @@
+"""What was launched: the manifest of a run, its id, and its form in JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, cast
+
+import msgspec
+
+from firedup.core.model import ServerSpec
+
+SCHEMA = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Launched:
+    """The moment of the launch, by the host's clocks."""
+
+    boottime_ns: int
+    wall_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Hook:
+    """A command to run when something happens to the run, such as "ready"."""
+
+    on: str
+    command: str
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What a server was launched with; `log`, `cwd`, `boot_id`, `launched` are filled on the host.
+
+    `env` holds only what was added. `setup` is shell text that runs before the command. None for
+    `log` is server.log in the run folder, None for `cwd` the home on the host.
+    """
+
+    id: str
+    name: str
+    argv: tuple[str, ...]
+    env: Mapping[str, str] = field(default_factory=dict)
+    cwd: str | None = None
+    log: str | None = None
+    setup: str | None = None
+    login: bool = False
+    spec: ServerSpec = field(default_factory=ServerSpec)
+    timeout_s: float | None = None
+    firedup: str = ""
+    restarted_from: str | None = None
+    hooks: tuple[Hook, ...] = ()
+    boot_id: str | None = None
+    launched: Launched | None = None
+    schema: int = SCHEMA
+
+
+def new_run_id(wall_ns: int, name: str, token: str) -> str:
+    """An id that sorts by time: "20261129-182259-kimi-4f2a"; `token` makes it unique (hex)."""
+    stamp = datetime.fromtimestamp(wall_ns // 10**9, UTC).strftime("%Y%m%d-%H%M%S")
+    slug = "".join(c if c.isascii() and c.isalnum() else "-" for c in name.lower())
+    slug = "-".join(part for part in slug.split("-") if part)[:40].strip("-")
+    return "-".join(part for part in (stamp, slug, token) if part)
+
+
+def encode_manifest(manifest: Manifest) -> dict[str, Any]:
+    """As a JSON object."""
+    return cast("dict[str, Any]", msgspec.to_builtins(manifest))
+
+
+def decode_manifest(value: dict[str, Any]) -> Manifest:
+    """From a JSON object. Raises msgspec.ValidationError when it is damaged."""
+    return msgspec.convert(value, Manifest)
