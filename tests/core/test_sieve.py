@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -136,14 +137,27 @@ def test_memory_stays_bounded_by_the_limit_of_one_record() -> None:
 @given(st.lists(st.integers(0, 60_000), max_size=8))
 def test_gauges_are_read_in_full_first_and_sampled_later(cuts: list[int]) -> None:
     line = b"len: 1.5" + b"." * 55 + b"\n"
-    small = 16_384
-    before = sieve_module.WINDOW_BYTES, sieve_module.GAUGES_IN_FIRST_WINDOW
-    sieve_module.WINDOW_BYTES, sieve_module.GAUGES_IN_FIRST_WINDOW = small, 1000
-    try:
-        found = collect(line * 1000, cuts, Words(gauges=(b"len: ",)))
-    finally:
-        sieve_module.WINDOW_BYTES, sieve_module.GAUGES_IN_FIRST_WINDOW = before
+    window = 16_384
 
-    in_first = [line for line in found if line.offset < small]
-    in_second = [line for line in found if small <= line.offset < 2 * small]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sieve_module, "WINDOW_BYTES", window)
+        patch.setattr(sieve_module, "HEAD_BYTES", 1024)
+        found = collect(line * 1000, cuts, Words(gauges=(b"len: ",)))
+
+    in_first = [line for line in found if line.offset < window]
+    in_second = [line for line in found if window <= line.offset < 2 * window]
     assert (len(in_first), len(in_second)) == (256, sieve_module.GAUGES_IN_LATER_WINDOWS)
+
+
+@given(st.lists(st.integers(0, 9_000), max_size=8))
+def test_the_newest_gauge_is_known_however_the_log_was_sliced(cuts: list[int]) -> None:
+    data = b"".join(b"len: %d\n" % n for n in range(1000))
+    sieve = Sieve(Words(gauges=(b"len: ",)), lambda: False)
+    edges = sorted({0, len(data), *(cut for cut in cuts if cut < len(data))})
+    for start, stop in pairwise(edges):
+        list(sieve.feed(data[start:stop]))
+
+    (newest,) = sieve.newest_gauges()
+
+    assert newest.text == "len: 999"
+    assert data[newest.offset : newest.end] == b"len: 999"

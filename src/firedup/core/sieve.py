@@ -8,9 +8,11 @@ from firedup.core.line import LIMIT_BYTES, decode_line
 from firedup.core.model import Line
 from firedup.core.rule import Matcher
 
-# Gauge lines are read in full in the first window of a log and sampled in each later one: a long
-# serving phase holds millions of them. Windows lie at fixed offsets, so slicing changes nothing.
+# Gauge lines are read in full in the first window of a log and sampled at the head of each later
+# one: a long serving phase holds millions of them. Windows lie at fixed offsets, so slicing changes
+# nothing. The newest are looked for in the last bytes of the log.
 WINDOW_BYTES = 1 << 20
+HEAD_BYTES = 1 << 14
 GAUGES_IN_FIRST_WINDOW = 1024
 GAUGES_IN_LATER_WINDOWS = 2
 
@@ -68,14 +70,15 @@ class Sieve:
         block = self._rest + data if self._rest else data
         end = _last_decidable_end(block)
         if end:
-            yield from self._complete(block[:end])
+            yield from self._complete(block, end)
         self._keep(block[end:])
 
     def close(self) -> Iterator[Line]:
         """The log has ended: the last record may lack its end."""
         if self._rest:
             has_end = self._rest[-1] in (_LF, _CR)
-            yield from self._complete(self._rest if has_end else self._rest + b"\n")
+            block = self._rest if has_end else self._rest + b"\n"
+            yield from self._complete(block, len(block))
             self._rest_offset -= 0 if has_end else 1
             self._rest = b""
 
@@ -90,15 +93,15 @@ class Sieve:
 
     def newest_gauges(self) -> Iterator[Line]:
         """The newest gauge line of each kind, sampled or not (call it when a reading is wanted)."""
-        for offset, raw in self._gauges.newest.values():
+        for offset, raw in self._gauges.newest(self._rest_offset):
             yield self._line(raw, offset, offset + len(raw), 0, is_progress=False)
 
-    def _complete(self, block: bytes) -> Iterator[Line]:
-        """Yield the candidates of `block`, which holds whole records only."""
+    def _complete(self, block: bytes, size: int) -> Iterator[Line]:
+        """Yield the candidates of the first `size` bytes of `block`, which are whole records."""
         # Bytes that were not kept are missing just before the first record's end.
         first_end = _first_end(block) if self._dropped else -1
         cursor = 0
-        for position in self._candidates(block):
+        for position in self._candidates(block, size):
             while cursor <= position:
                 if not self._wants_more():
                     start = _record_start(block, position)
@@ -107,12 +110,12 @@ class Sieve:
                 line, cursor = self._take(block, cursor, first_end)
                 if line is not None:
                     yield line
-        while cursor < len(block) and self._wants_more():
+        while cursor < size and self._wants_more():
             line, cursor = self._take(block, cursor, first_end)
             if line is not None:
                 yield line
-        self._count(block, cursor, len(block))
-        self._rest_offset += len(block) + self._dropped
+        self._count(block, cursor, size)
+        self._rest_offset += size + self._dropped
         self._dropped = 0
 
     def _take(self, block: bytes, start: int, first_end: int) -> tuple[Line | None, int]:
@@ -140,12 +143,14 @@ class Sieve:
             raw, offset=offset, end=end, number=number, is_progress=is_progress, year=self._year
         )
 
-    def _candidates(self, block: bytes) -> list[int]:
-        gauges = self._gauges.take(block, self._rest_offset)
+    def _candidates(self, block: bytes, size: int) -> list[int]:
+        gauges = self._gauges.take(block, size, self._rest_offset)
         if _ESC in block:
             # Colour codes may stand inside a message: let every record through.
-            return _record_starts(block)
+            return _record_starts(block, size)
         found = self._matcher.scan(block)
+        while found and found[-1] >= size:
+            found.pop()
         return sorted({*found, *gauges}) if gauges else found
 
     def _keep(self, rest: bytes) -> None:
@@ -159,33 +164,47 @@ class Sieve:
 
 
 class _GaugeBudget:
-    """Which gauge lines are read: all in the first window, a few in each later one."""
+    """Which gauge lines are read: all in the first window, a few in the head of each later one."""
 
     def __init__(self, literals: tuple[bytes, ...]) -> None:
         self._literals = literals
         self._used: dict[bytes, tuple[int, int]] = {}  # literal → window, lines read in it
-        self.newest: dict[bytes, tuple[int, bytes]] = {}
+        self._recent = b""  # the last bytes of the log
         self.has_skipped = False
 
-    def take(self, block: bytes, base: int) -> list[int]:
-        """Positions in `block` (at offset `base` of the log) of the gauge lines to be read."""
-        positions: list[int] = []
+    def newest(self, end: int) -> Iterator[tuple[int, bytes]]:
+        """Offset and bytes of the newest line of each kind near `end`, the log's size so far."""
         for literal in self._literals:
-            at = block.find(literal)
-            if at < 0:
-                continue
-            last = _last_of(literal, block)
-            start = _record_start(block, last)
-            self.newest[literal] = (base + start, block[start : _record_end(block, last)])
-            while 0 <= at <= last:
-                window = (base + _record_start(block, at)) // WINDOW_BYTES
-                if self._spend(literal, window):
-                    positions.append(at)
-                    at = block.find(literal, _record_end(block, at))
-                else:
-                    self.has_skipped = True
-                    at = block.find(literal, max(at + 1, (window + 1) * WINDOW_BYTES - base))
+            last = self._recent.rfind(literal)
+            start = _record_start(self._recent, last) if last >= 0 else 0
+            if start:  # else the line's beginning is not here any more
+                raw = self._recent[start : _record_end(self._recent, last)]
+                yield end - len(self._recent) + start, raw
+
+    def take(self, block: bytes, size: int, base: int) -> list[int]:
+        """Positions of the gauge lines to be read in `block[:size]`, which lies at `base`."""
+        whole = block[max(0, size - HEAD_BYTES) : size]
+        self._recent = (self._recent + whole)[-HEAD_BYTES:] if len(whole) < HEAD_BYTES else whole
+        positions: list[int] = []
+        for window in range(base // WINDOW_BYTES, (base + size) // WINDOW_BYTES + 1):
+            first = max(0, window * WINDOW_BYTES - base)
+            length = HEAD_BYTES if window else WINDOW_BYTES
+            stop = min(size, window * WINDOW_BYTES + length - base)
+            for literal in self._literals:
+                positions += self._of(literal, block, first, stop, window)
+            self.has_skipped |= window > 0 and bool(self._used)
         return positions
+
+    def _of(
+        self, literal: bytes, block: bytes, first: int, stop: int, window: int
+    ) -> Iterator[int]:
+        at = block.find(literal, first, stop)
+        while at >= 0:
+            if not self._spend(literal, window):
+                self.has_skipped = True
+                return
+            yield at
+            at = block.find(literal, _record_end(block, at), stop)
 
     def _spend(self, literal: bytes, window: int) -> bool:
         """Whether one more line of `literal` may be read in `window`."""
@@ -195,12 +214,6 @@ class _GaugeBudget:
         if used < limit:
             self._used[literal] = (window, used + 1)
         return used < limit
-
-
-def _last_of(literal: bytes, block: bytes) -> int:
-    """Where `literal`, which `block` holds, stands last; searching backwards is slow in Python."""
-    near_end = block.rfind(literal, max(0, len(block) - 4096))
-    return near_end if near_end >= 0 else block.rfind(literal)
 
 
 def _first_end(data: bytes) -> int:
@@ -230,8 +243,8 @@ def _last_decidable_end(block: bytes) -> int:
     return max(lf, block.rfind(b"\r", lf, stop) + 1)
 
 
-def _record_starts(block: bytes) -> list[int]:
+def _record_starts(block: bytes, size: int) -> list[int]:
     starts = [0]
-    while (after := _record_end(block, starts[-1]) + 1) < len(block):
+    while (after := _record_end(block, starts[-1]) + 1) < size:
         starts.append(after)
     return starts
