@@ -30,12 +30,16 @@ class Rivals:
                     continue
 
     def hits(self, rule: Rule, line: str) -> list[Rule]:
-        """The other rules, of the same engine or shared, that meet a line of `rule`."""
+        """The other rules that contradict `rule` about a line of its own.
+
+        Those are rules of the same engine, and shared ones when `rule` has no role: where it has
+        one, an engine's own word outweighs the shared rule's.
+        """
         data = line.encode()
         return [
             rival
             for rival, compiled in self._compiled
-            if rival.engine in (None, rule.engine)
+            if (rival.engine == rule.engine or (rival.engine is None and rule.role is None))
             and rival.name != rule.name
             and not are_disjoint(rule, rival)
             and compiled.search(data)
