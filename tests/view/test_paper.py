@@ -35,6 +35,13 @@ def test_a_wide_letter_takes_two_columns():
     assert pad("模", 4) == "模  "
 
 
+def test_painted_text_is_clipped_without_losing_its_paint():
+    paper = Paper(has_colour=True)
+
+    clipped = paper.clip(paper.paint("abcdef", "red") + "ghi", 4)
+    assert clipped == "\x1b[31mabcd\x1b[0m"
+
+
 def test_paper_without_unicode_takes_ascii_alone():
     assert Paper(has_unicode=False).finish(["✓ ready · 模型 ━━"]) == "+ ready - ?? =="
 

@@ -72,7 +72,7 @@ def test_a_time_out_says_what_was_seen():
   progress   23/64 shards 36 %
   ranks      6 of 8 ranks have loaded; TP3, TP5 not
   waits for  the weights of TP3 and TP5
-  processes  9 processes · 61.1 GB memory
+  processes  pid 4200 and 8 more · 61.1 GB memory
   last line  Loading safetensors checkpoint shards: 36% Completed | 23/64
   log file   /home/u/.local/state/firedup/runs/20261129-120237-k2/server.log
 
@@ -91,8 +91,8 @@ def test_a_stall_promises_no_remaining_time():
   progress: 17/36 batches 47 %
   waits for: any sign of work
   log: quiet for 8 min 10 s
-  processes: 9 processes · 61.1 GB
-    memory
+  processes: pid 4200 and 8 more · 61.1
+    GB memory
   last line: Capturing batches
     (b…%|####7 | 17/36
   log file:

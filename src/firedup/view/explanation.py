@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from datetime import UTC, tzinfo
 
-from firedup.core.model import Explanation, Gauge, Stage, StageSpan, Verdict
+from firedup.core.model import Explanation, Gauge, Verdict
 from firedup.view.cause import render_cause, render_findings, render_followed
 from firedup.view.headline import render_headline, render_section
 from firedup.view.paper import Paper, count_columns, pad
+from firedup.view.passage import Passage, gather_passages
 from firedup.view.quantity import (
     render_clock,
-    render_count,
     render_duration,
     render_figure,
     render_percent,
@@ -71,12 +71,18 @@ def name_facts(explanation: Explanation) -> list[str]:
 
 def render_stages(explanation: Explanation, paper: Paper, zone: tzinfo | None = None) -> list[str]:
     """The stages in the order of their first line: when, how long, the spread over ranks."""
-    groups: dict[Stage, list[StageSpan]] = {}
-    for span in explanation.stages:
-        groups.setdefault(span.stage, []).append(span)
-    rows = [(stage, *_measure(spans, zone)) for stage, spans in groups.items()]
-    if not rows:
+    passages = gather_passages(explanation.stages)
+    if not passages:
         return []
+    rows = [
+        (
+            row.stage,
+            _say_began(row, zone),
+            "–" if row.seconds is None else render_duration(row.seconds),
+            row.spread,
+        )
+        for row in passages
+    ]
     is_wide = paper.columns >= 60
     names = max(count_columns(stage) for stage, *_ in rows)
     times = max(count_columns(took) for _, _, took, _ in rows)
@@ -128,29 +134,10 @@ def render_gauges(gauges: tuple[Gauge, ...], paper: Paper) -> list[str]:
     ]
 
 
-def _measure(spans: list[StageSpan], zone: tzinfo | None) -> tuple[str, str, str]:
-    """When a stage began, how long it took, and how the ranks differ ("" where they do not)."""
-    began = min((s.started_ns for s in spans if s.started_ns is not None), default=None)
-    by_rank: dict[str, float] = {}
-    for span in spans:
-        if span.seconds is not None:
-            by_rank[span.rank or ""] = by_rank.get(span.rank or "", 0.0) + span.seconds
-    whole = by_rank.pop("", None)
-    took = whole if whole is not None else max(by_rank.values(), default=None)
-    spread = ""
-    if len(by_rank) > 1:
-        least, most = (pick(by_rank, key=lambda rank: by_rank[rank]) for pick in (min, max))
-        if by_rank[most] - by_rank[least] >= max(0.1, 0.02 * by_rank[most]):
-            spread = (
-                f"{render_count(len(by_rank), 'rank')}: {clean(least)} "
-                f"{render_duration(by_rank[least])} to {clean(most)} "
-                f"{render_duration(by_rank[most])}"
-            )
-    return (
-        render_clock(began, UTC if spans[0].clock == "log" else zone) if began is not None else "",
-        "–" if took is None else render_duration(took),
-        spread,
-    )
+def _say_began(passage: Passage, zone: tzinfo | None) -> str:
+    if passage.began_ns is None:
+        return ""
+    return render_clock(passage.began_ns, UTC if passage.clock == "log" else zone)
 
 
 def _unpainted(text: str, *_tones: str) -> str:

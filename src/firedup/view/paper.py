@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 _SGR = {"bold": "1", "faint": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 _PAINT = re.compile(r"\x1b\[[0-9;]*m")
+_PAINT_OR_TEXT = re.compile(r"\x1b\[[0-9;]*m|[^\x1b]+")
 # One column each, so that what was laid out with the left fits with the right.
 _ASCII = str.maketrans("✓✗●○▸·│━╸─×–—“”’≈→←…⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏", '+x*o>-|=>-x--""\'~><~|/-\\|/-\\|/')
 
@@ -28,9 +29,8 @@ class Paper:
 
     def paint(self, text: str, *tones: str) -> str:
         """`text` in `tones` (bold, faint, red, green, yellow, cyan) where there is colour."""
-        if not self.has_colour or not text:
-            return text
-        return f"\x1b[{';'.join(_SGR[tone] for tone in tones)}m{text}\x1b[0m"
+        codes = ";".join(_SGR[tone] for tone in tones if tone)
+        return f"\x1b[{codes}m{text}\x1b[0m" if self.has_colour and text and codes else text
 
     def cut(self, text: str, columns: int) -> str:
         """`text` shortened at its end to `columns`."""
@@ -44,6 +44,17 @@ class Paper:
             return text
         room = max(2, columns - len(self.ellipsis))
         return _take(text, room - room // 2) + self.ellipsis + _take_end(text, room // 2)
+
+    def clip(self, text: str, columns: int) -> str:
+        """Painted text cut off hard at `columns`, its paint kept whole."""
+        if count_columns(text) <= columns:
+            return text
+        parts: list[str] = []
+        for part in _PAINT_OR_TEXT.findall(text):
+            is_paint = part.startswith("\x1b")
+            parts.append(part if is_paint else _take(part, columns))
+            columns -= 0 if is_paint else count_columns(parts[-1])
+        return "".join(parts)
 
     def fold(self, text: str, *, indent: str = "", rest: str | None = None) -> list[str]:
         """`text` wrapped at words; the first line begins with `indent`, the others with `rest`.

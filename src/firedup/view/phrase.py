@@ -5,7 +5,6 @@ from __future__ import annotations
 from firedup.core.model import Checks, Ownership, Progress, Snapshot, Stage, State
 from firedup.view.pace import Pace
 from firedup.view.quantity import (
-    render_count,
     render_duration,
     render_figure,
     render_percent,
@@ -101,11 +100,13 @@ def say_checks(checks: Checks) -> list[str]:
 
 
 def say_processes(snapshot: Snapshot, pace: Pace) -> str:
-    """What the server's processes do: number, CPU, memory, reading; "" when none is known."""
+    """What the server's processes do: pid, number, CPU, memory, reading; "" when none is known."""
     if not snapshot.processes:
         return ""
     memory = sum(process.rss_bytes for process in snapshot.processes)
-    said = [render_count(len(snapshot.processes), "process", "processes")]
+    pids = {process.pid for process in snapshot.processes}
+    main = next((p for p in snapshot.processes if p.parent not in pids), snapshot.processes[0])
+    said = [f"pid {main.pid}" + (f" and {len(pids) - 1} more" if len(pids) > 1 else "")]
     if pace.cpu_cores is not None:
         idle = pace.cpu_cores < 0.01
         said.append("idle" if idle else f"{render_figure(pace.cpu_cores)} cores busy")

@@ -1,0 +1,205 @@
+"""The live picture of one moment: stages, bar, ranks, last line, what is waited for."""
+
+from __future__ import annotations
+
+from firedup.core.model import Ownership, Progress, Snapshot, Stage, State, Verdict
+from firedup.view.bar import render_bar
+from firedup.view.cause import strip_prefix
+from firedup.view.headline import VERDICT_LOOKS
+from firedup.view.pace import Pace
+from firedup.view.paper import Paper, count_columns, pad
+from firedup.view.passage import Passage, gather_passages
+from firedup.view.phrase import (
+    QUIET_S,
+    name_server,
+    say_processes,
+    say_progress,
+    say_ranks,
+    say_state,
+)
+from firedup.view.quantity import render_duration, render_offset, render_percent
+from firedup.view.redact import clean
+
+COMPACT_BELOW = 60
+_SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+_SPINS_PER_S = 8
+_LONG_QUIET_S = 60.0
+_BAR_COLUMNS = 30
+_MOST_TELLING_STAGES = 4  # the last ones, which a low terminal shows before anything else
+
+
+def render_panel(
+    snapshot: Snapshot,
+    paper: Paper,
+    *,
+    pace: Pace | None = None,
+    age_s: float = 0.0,
+    rows: int = 40,
+    is_closed: bool = False,
+) -> list[str]:
+    """The lines of the picture, each no wider than the paper and no more than `rows`.
+
+    `age_s` is how old the snapshot is; running times go on by so much. `is_closed` leaves out what
+    only matters while it goes on.
+    """
+    runs_on = not (snapshot.is_final or is_closed)
+    drawing = _Drawing(snapshot, paper, pace or Pace(), age_s if runs_on else 0.0)
+    stages = drawing.stages()
+    facts = [] if is_closed else drawing.facts()
+    head = drawing.head()
+    over = max(0, len(head) + len(stages) + len(facts) - rows)
+    dropped = min(over, max(0, len(stages) - _MOST_TELLING_STAGES))
+    facts = facts[: max(0, len(facts) - (over - dropped))]
+    lines = (head + stages[dropped:] + facts)[:rows]
+    return [paper.spell(paper.clip(line, paper.columns).rstrip()) for line in lines]
+
+
+class _Drawing:
+    """One snapshot being drawn."""
+
+    def __init__(self, snapshot: Snapshot, paper: Paper, pace: Pace, age_s: float) -> None:
+        self._at = snapshot
+        self._paper = paper
+        self._pace = pace
+        self._age_s = age_s
+        self._is_compact = paper.columns < COMPACT_BELOW
+
+    def head(self) -> list[str]:
+        """Whom it is about, and how long it has taken, at the right edge."""
+        paper = self._paper
+        time = render_offset(self._at.elapsed_s + self._age_s)
+        room = paper.columns - count_columns(time) - 2
+        name, *rest = name_server(self._at) or ["watching"]
+        name = paper.cut_middle(name, room)
+        tail = "" if self._is_compact else "".join(f" · {part}" for part in rest)
+        tail = paper.cut(tail, room - count_columns(name))
+        gap = " " * (paper.columns - count_columns(name + tail + time))
+        return [paper.paint(name, "bold") + paper.paint(tail, "faint") + gap + time]
+
+    def stages(self) -> list[str]:
+        """A row per stage that was reached, and one for what ready needs."""
+        explanation = self._at.explanation
+        passages = [p for p in gather_passages(explanation.stages) if p.stage is not Stage.READY]
+        stage = explanation.stage
+        is_known = stage in (None, Stage.READY) or any(p.stage is stage for p in passages)
+        if stage is not None and not is_known:
+            passages.append(Passage(stage, None, "host", None, is_over=False))
+        names = max((count_columns(p.stage) for p in passages), default=0)
+        lines = [line for p in passages for line in self._stage(p, max(names, 12))]
+        return [*lines, *self._ready()]
+
+    def facts(self) -> list[str]:
+        """What goes on just now, each with its label."""
+        at = self._at
+        line = strip_prefix(clean(at.last_line.text)) if at.last_line else ""
+        quiet_s = 0.0 if at.quiet_s is None else at.quiet_s + self._age_s
+        quiet = f"quiet for {render_duration(int(quiet_s))}" if quiet_s >= QUIET_S else ""
+        facts = [
+            ("", say_state(at), "yellow"),
+            ("ranks", say_ranks(at), ""),
+            ("waits for", clean(at.waiting_for), ""),
+            ("last line", line, "faint"),
+            ("log", quiet, "yellow" if quiet_s >= _LONG_QUIET_S else ""),
+            ("processes", say_processes(at, self._pace), ""),
+        ]
+        lines = [""]
+        for label, text, tone in facts:
+            if text:
+                lines += self._fact(label, text, tone)
+        return lines if len(lines) > 1 else []
+
+    def _stage(self, passage: Passage, names: int) -> list[str]:
+        paper, at = self._paper, self._at
+        is_current = passage.stage is at.explanation.stage and not passage.is_over
+        symbol, tone = self._symbol(is_over=passage.is_over, is_current=is_current)
+        seconds = passage.seconds
+        if seconds is None and is_current and at.stage_elapsed_s is not None:
+            seconds = at.stage_elapsed_s + (0 if at.state is State.EXITED else self._age_s)
+        if seconds is not None and not passage.is_over:
+            seconds = float(int(seconds))  # tenths that run are noise
+        took = "" if seconds is None else render_duration(seconds).replace(".0 s", " s")
+        head = f"{paper.paint(symbol, tone)} "
+        name = pad(passage.stage, names)
+        head += paper.paint(name, "bold") if is_current else name
+        progress = at.progress if is_current else None
+        if progress is not None and progress.stage is not passage.stage:
+            progress = None
+        if self._is_compact:
+            room = paper.columns - count_columns(head)
+            lines = [head + pad(took, room, to_the_right=True)]
+            return lines + (self._compact_bar(progress) if progress else [])
+        head += f"  {pad(took, 11, to_the_right=True)}  "
+        room = paper.columns - count_columns(head)
+        if progress is not None:
+            return [head + self._bar_and_text(progress, room)]
+        return [
+            head + (paper.paint(passage.spread, "faint") if len(passage.spread) <= room else "")
+        ]
+
+    def _symbol(self, *, is_over: bool, is_current: bool) -> tuple[str, str]:
+        if is_over:
+            return "✓", "green"
+        verdict = self._at.explanation.verdict
+        if verdict not in (Verdict.LOADING, Verdict.UNKNOWN) or self._at.is_final:
+            return VERDICT_LOOKS[verdict]
+        if not is_current:
+            return "·", "faint"
+        seconds = self._at.elapsed_s + self._age_s
+        return _SPINNER[int(seconds * _SPINS_PER_S) % len(_SPINNER)], "cyan"
+
+    def _bar_and_text(self, progress: Progress, room: int) -> str:
+        is_moving = self._at.explanation.verdict is Verdict.LOADING
+        text = say_progress(progress, is_moving=is_moving)
+        columns = min(_BAR_COLUMNS, room - count_columns(text) - 2)
+        return (
+            self._paper.cut(text, room)
+            if columns < 6
+            else f"{self._bar(progress.fraction, columns)}  {text}"
+        )
+
+    def _compact_bar(self, progress: Progress) -> list[str]:
+        share = render_percent(progress.fraction)
+        columns = self._paper.columns - count_columns(share) - 4
+        text = say_progress(progress).replace(f" {share}", "", 1)
+        return [
+            f"  {self._bar(progress.fraction, columns)}  {share}",
+            f"  {self._paper.cut(text, self._paper.columns - 2)}",
+        ]
+
+    def _bar(self, fraction: float, columns: int) -> str:
+        is_stuck = self._at.explanation.verdict not in (Verdict.LOADING, Verdict.READY)
+        return render_bar(fraction, columns, self._paper, tone="yellow" if is_stuck else "green")
+
+    def _ready(self) -> list[str]:
+        """Ready, or the four checks as far as they are answered."""
+        paper, checks = self._paper, self._at.checks
+        verdict = self._at.explanation.verdict
+        if verdict is Verdict.READY:
+            return [f"{paper.paint('✓', 'green')} {paper.paint('ready', 'bold')}"]
+        if verdict not in (Verdict.LOADING, Verdict.STALLED, Verdict.TIMED_OUT):
+            return []
+        answers = (
+            ("log", checks.log),
+            ("health", None if checks.health is None else checks.health == 200),
+            (
+                "port" if self._is_compact else "own port",
+                None if checks.owner is None else checks.owner is not Ownership.NO,
+            ),
+            ("token", checks.token),
+        )
+        looks = {True: ("✓", "green"), False: ("✗", "red"), None: ("·", "faint")}
+        gap = " " if self._is_compact else "  "
+        said = gap.join(
+            paper.paint(looks[answer][0], looks[answer][1]) + f" {name}" for name, answer in answers
+        )
+        return [f"{paper.paint('○', 'faint')} {paper.paint('ready', 'faint')}{gap}{said}"]
+
+    def _fact(self, label: str, text: str, tone: str) -> list[str]:
+        paper = self._paper
+        if self._is_compact and label != "last line":
+            text = f"{label} {text}" if label in ("waits for", "log") else text
+            return [paper.paint(line, tone) for line in paper.fold(text, indent="  ")[:2]]
+        head = "  " if self._is_compact or not label else f"  {pad(label, 10)}  "
+        room = paper.columns - count_columns(head)
+        shown = paper.cut_middle(text, room) if label == "last line" else paper.cut(text, room)
+        return [paper.paint(head, "faint") + paper.paint(shown, tone)]
