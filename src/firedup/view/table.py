@@ -13,9 +13,10 @@ from firedup.view.record import SCHEMA, round_s, word_of
 from firedup.view.redact import clean
 
 _TITLES = ("name", "verdict", "stage", "up", "port", "engine", "model", "id", "cause")
-# What is left out first when the paper is narrow.
-_DISPENSABLE = ("id", "engine", "model", "stage", "cause", "port")
+# What is left out when the paper is narrow, in this order; the cause is shortened in between.
+_DISPENSABLE = (("id", "engine", "model"), ("port", "stage", "cause"))
 _MOST = {"model": 32, "name": 28, "cause": 44}
+_LEAST_CAUSE = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,18 +40,23 @@ class RunRow:
 
 
 def render_table(rows: Iterable[RunRow], paper: Paper) -> str:
-    """The runs in the order given, a line each; columns that do not fit are left out."""
-    cells = [_cells(row, paper) for row in rows]
+    """The runs, the newest first as given, a line each; columns that do not fit are left out.
+
+    Runs of one name are told apart the way commands take them: `name`, `name~1`, …
+    """
+    cells = _number_names([_cells(row, paper) for row in rows])
     if not cells:
         return paper.finish(["no runs"])
     shown = [title for title in _TITLES if any(cell[title] for cell in cells)]
-    for title in _DISPENSABLE:
-        if _width(shown, cells) > paper.columns and title in shown:
-            shown.remove(title)
-    over = _width(shown, cells) - paper.columns
-    if over > 0:
-        room = max(8, max(count_columns(cell["name"]) for cell in cells) - over)
-        cells = [cell | {"name": paper.cut_middle(cell["name"], room)} for cell in cells]
+    for group in _DISPENSABLE:
+        for title in group:
+            if _width(shown, cells) > paper.columns and title in shown:
+                shown.remove(title)
+        if "cause" in shown:
+            cells = _shorten(
+                cells, "cause", _width(shown, cells) - paper.columns, _LEAST_CAUSE, paper
+            )
+    cells = _shorten(cells, "name", _width(shown, cells) - paper.columns, 8, paper)
     widths = {title: max(count_columns(cell[title]) for cell in cells) for title in shown}
     widths = {title: max(width, len(title)) for title, width in widths.items()}
     head = "  ".join(_fit(title, title, widths) for title in shown)
@@ -107,6 +113,26 @@ def _cells(row: RunRow, paper: Paper) -> dict[str, str]:
         "id": clean(row.run.id),
         "cause": paper.cut(clean(row.cause or ""), _MOST["cause"]),
     }
+
+
+def _number_names(cells: list[dict[str, str]]) -> list[dict[str, str]]:
+    seen: dict[str, int] = {}
+    numbered = []
+    for cell in cells:
+        before = seen.get(cell["name"], 0)
+        seen[cell["name"]] = before + 1
+        numbered.append(cell | {"name": f"{cell['name']}~{before}"} if before else cell)
+    return numbered
+
+
+def _shorten(
+    cells: list[dict[str, str]], title: str, over: int, least: int, paper: Paper
+) -> list[dict[str, str]]:
+    """The cells with one column made narrower by `over`, but not narrower than `least`."""
+    if over <= 0:
+        return cells
+    room = max(least, max(count_columns(cell[title]) for cell in cells) - over)
+    return [cell | {title: paper.cut_middle(cell[title], room)} for cell in cells]
 
 
 def _width(shown: list[str], cells: list[dict[str, str]]) -> int:
