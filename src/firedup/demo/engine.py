@@ -84,7 +84,6 @@ def fill_parameters(library: Any, options: Options) -> Any:
     params.warmup = options.has_warmup
     params.endpoint_metrics = True
     params.endpoint_slots = options.has_slots
-    params.log_json = options.is_json_log
     if options.alias is not None:
         params.model_alias = {options.alias}
     for name, value in (

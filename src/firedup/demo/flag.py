@@ -43,7 +43,6 @@ class Options:
     verbosity: int | None = None
     has_warmup: bool = True
     has_slots: bool = True
-    is_json_log: bool = False
     wants_help: bool = False
 
 
@@ -90,7 +89,6 @@ FLAGS = (
     Flag(("--api-key",), "api_keys", "key or keys, separated by commas", str),
     Flag(("-v", "--verbose", "--log-verbose"), "verbosity", "log everything", value=LOUDEST),
     Flag(("-lv", "--verbosity", "--log-verbosity"), "verbosity", "log level (default 3)", int),
-    Flag(("--log-jsonl",), "is_json_log", "log JSON lines"),
     Flag(("--warmup",), "has_warmup", "run the model once at the start (default)"),
     Flag(("--no-warmup",), "has_warmup", "do not", value=False),
     Flag(("--slots",), "has_slots", "serve /slots (default)"),
