@@ -161,6 +161,7 @@ class Ended:
 
     at_ns: int
     is_lost: bool = False
+    reason: str | None = None
 
 
 Event = (

@@ -130,7 +130,4 @@ def judge(facts: Facts) -> Verdict:
 def _judge_end(facts: Facts) -> Verdict:
     if facts.stop_asked or facts.signal in _POLITE_SIGNALS:
         return Verdict.STOPPED
-    if facts.fatality is Fatality.NONE and facts.code is None and facts.signal is None:
-        # The process is gone and nobody saw how: the log must speak, and it does not.
-        return Verdict.STOPPED if facts.was_ready else Verdict.UNKNOWN
     return Verdict.CRASHED

@@ -280,6 +280,7 @@ class Snapshot:
     tail: tuple[str, ...] = ()  # the last physical lines, newest last, as many as were asked for
     waiting_for: str = ""
     checks: Checks = Checks()
+    has_open_port: bool = False  # the server's processes listen on its port
     speculation: Speculation = Speculation.NOT_ASKED
     acceptance: Acceptance | None = None
     first_text: str | None = (

@@ -33,7 +33,13 @@ class LogReader:
     """
 
     def __init__(
-        self, matcher: Matcher, engine: str | None, year: int, *, counts_lines: bool = True
+        self,
+        matcher: Matcher,
+        engine: str | None,
+        year: int,
+        *,
+        counts_lines: bool = True,
+        start: tuple[int, int] = (0, 0),
     ) -> None:
         self._counts_lines = counts_lines
         self._matcher = matcher
@@ -47,15 +53,16 @@ class LogReader:
         self.version: str | None = None
         self.last_known: Line | None = None
         self._start_over()
-        self._new_log()
+        self._new_log(start)
 
-    def _new_log(self) -> None:
+    def _new_log(self, start: tuple[int, int]) -> None:
         self.blocks = Blocks()
         self.sieve = Sieve(
             self._matcher,
             lambda: self.blocks.is_open,
             self._year,
             counts_lines=self._counts_lines,
+            start=start,
         )
 
     def _start_over(self) -> None:
@@ -80,7 +87,7 @@ class LogReader:
     def next_generation(self, at_ns: int | None) -> None:
         """The log was rotated or truncated: offsets start again, the story goes on."""
         self.close(at_ns)
-        self._new_log()
+        self._new_log((0, 0))
 
     @property
     def findings(self) -> tuple[Finding, ...]:

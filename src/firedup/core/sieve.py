@@ -27,6 +27,7 @@ class Sieve:
     yielded once the next byte shows that no LF follows. Not every line is yielded, but all that a
     rule or an opener matches are. `Line.number` is 0 when `counts_lines` is false: counting costs
     as much as scanning, and who can read the log again may count for the few lines it shows.
+    `start` is the offset of the first byte that will be fed, and the lines before it.
     """
 
     def __init__(
@@ -36,15 +37,15 @@ class Sieve:
         year: int = 1970,
         *,
         counts_lines: bool = True,
+        start: tuple[int, int] = (0, 0),
     ) -> None:
         self._matcher = matcher
         self._wants_more = wants_more
         self._year = year
         self._rest = b""
-        self._rest_offset = 0
+        self._rest_offset, self._newlines = start
         self._dropped = 0  # bytes of an overlong unfinished record that were not kept
         self._counts_lines = counts_lines
-        self._newlines = 0
         self._gauges = _GaugeBudget(matcher.gauge_literals)
 
     @property

@@ -108,13 +108,15 @@ class Startup:
         """The stages passed, in order of their beginning. Host times when `use_host`."""
         found = []
         for stage, span in self._spans.items():
-            begun = span.begun.host_ns if use_host else span.begun.log_ns
-            seconds = _between(span.begun, span.ended, use_host=use_host)
-            if span.said_s is not None and (seconds is None or not use_host):
+            # What was printed before the watch began has only the log's own time.
+            by_host = use_host and span.begun.host_ns is not None
+            begun = span.begun.host_ns if by_host else span.begun.log_ns
+            seconds = _between(span.begun, span.ended, use_host=by_host)
+            if span.said_s is not None and (seconds is None or not by_host):
                 seconds = span.said_s
-            if begun is not None and not use_host and not is_wall(begun):
+            if begun is not None and not by_host and not is_wall(begun):
                 begun = None
-            clock = "host" if use_host else "log"
+            clock = "host" if by_host else "log"
             found.append(
                 StageSpan(stage, begun, clock, seconds, span.slowest, span.ended is not None)
             )

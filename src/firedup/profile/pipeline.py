@@ -39,6 +39,7 @@ class Pipeline:
     `engine` None lets the command or the log decide. `year` completes time stamps without one.
     `tail_lines` and `highlight` are for callers that show raw lines. Without `counts_lines` line
     numbers stay None (core/numbering.py fills them in from a log that can be read again).
+    `log_start`: where the run begins in a log that was there before, and the lines before it.
     """
 
     def __init__(
@@ -51,9 +52,10 @@ class Pipeline:
         tail_lines: int = 0,
         highlight: re.Pattern[str] | None = None,
         counts_lines: bool = True,
+        log_start: tuple[int, int] = (0, 0),
     ) -> None:
         self._run = run
-        self._reader = LogReader(matcher, engine, year, counts_lines=counts_lines)
+        self._reader = LogReader(matcher, engine, year, counts_lines=counts_lines, start=log_start)
         self._tail = Tail(tail_lines, highlight, year)
         self._liveness = Liveness()
         self._lifecycle = Lifecycle()
@@ -61,7 +63,7 @@ class Pipeline:
         self._outside = Outside()
         self._notes: dict[str, None] = {}
         self._generation = 0
-        self._offset = 0  # of the next log byte that is wanted
+        self._offset = log_start[0]  # of the next log byte that is wanted
 
     @property
     def log_position(self) -> tuple[int, int]:
@@ -88,6 +90,8 @@ class Pipeline:
                 self._readiness.feed(event)
             case Ended():
                 self._reader.close(self._host_time(event.at_ns))
+                if event.reason is not None:
+                    self._note(event.reason)
             case _:
                 self._move(event)
 
@@ -125,6 +129,7 @@ class Pipeline:
                 startup.stage, log_ready=startup.is_ready, has_log=has_log
             ),
             checks=self._readiness.checks(log_ready=startup.is_ready),
+            has_open_port=sample is not None and self._readiness.spec.port in sample.ports,
             speculation=judgement.speculation(),
             acceptance=out.accepted.acceptance if out.accepted else None,
             first_text=self._readiness.token.text if self._readiness.token else None,

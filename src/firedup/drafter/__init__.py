@@ -1,0 +1,1 @@
+"""Knows checkpoints: whether their files are whole, and what their headers say."""

@@ -1,0 +1,78 @@
+"""Where and how one server is asked over HTTP, from the host that it runs on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from firedup.core.model import ServerSpec
+from firedup.host.http import HttpAnswer, KeySource, fetch_http
+from firedup.host.link import Agent
+from firedup.profile.schema import EngineProfile, Http
+
+_UNKNOWN = Http(
+    health="/health",
+    completions=("/v1/completions", "/v1/chat/completions", "/generate"),
+    metrics="/metrics",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A server's address and routes. `key` tells the host where to find the API key, if any."""
+
+    agent: Agent
+    spec: ServerSpec
+    http: Http
+    key: KeySource | None = None
+
+    @property
+    def address(self) -> str:
+        """The address to connect to: a wildcard is reached over loopback."""
+        bind = self.spec.bind
+        if bind in (None, "", "0.0.0.0", "localhost"):  # noqa: S104 - compared, not bound
+            return "127.0.0.1"
+        return "::1" if bind == "::" else bind or "127.0.0.1"
+
+    async def get(self, path: str, *, timeout_s: float = 5.0) -> HttpAnswer:
+        """GET `path`; OperationError when nothing answers."""
+        return await self._fetch(path, "GET", None, timeout_s)
+
+    async def post(self, path: str, body: str, *, timeout_s: float) -> HttpAnswer:
+        """POST a JSON `body` to `path`; OperationError when nothing answers."""
+        return await self._fetch(path, "POST", body, timeout_s)
+
+    async def _fetch(
+        self, path: str, method: str, body: str | None, timeout_s: float
+    ) -> HttpAnswer:
+        return await fetch_http(
+            self.agent,
+            self.spec.port or 0,
+            path,
+            address=self.address,
+            method=method,
+            headers={"Content-Type": "application/json"} if body is not None else None,
+            body=body,
+            timeout_s=timeout_s,
+            has_tls=self.spec.has_tls,
+            key_from=self.key,
+        )
+
+
+def make_target(
+    agent: Agent,
+    spec: ServerSpec,
+    profile: EngineProfile | None,
+    *,
+    run_folder: str | None = None,
+    process: tuple[int, int] | None = None,
+) -> Target:
+    """The target of a run (`run_folder`) or of a process (`process`: pid and start ticks)."""
+    http = profile.http if profile and profile.http.health else _UNKNOWN
+    key = None
+    if profile is not None and (profile.command.api_key or profile.command.api_key_env):
+        options, env = profile.command.api_key, profile.command.api_key_env
+        if run_folder is not None:
+            key = KeySource(run=run_folder, options=options, env=env)
+        elif process is not None:
+            key = KeySource(pid=process[0], start_ticks=process[1], options=options, env=env)
+    return Target(agent, spec, http, key)

@@ -1,0 +1,52 @@
+"""Finds the process behind a log that somebody else's server writes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from firedup.core.error import UsageError
+from firedup.host.base import OperationError
+from firedup.host.link import Agent
+from firedup.host.process import Holder, ProcessFacts, describe_process, find_holders
+
+# Programs that write a log on behalf of another process.
+_SCRIBES = frozenset({"tee", "script", "unbuffer", "ts", "stdbuf", "cat", "multilog", "rotatelogs"})
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The server's main process; None when nobody writes the log.
+
+    `is_certain` is False when processes of other users could not be looked into.
+    """
+
+    process: ProcessFacts | None
+    is_certain: bool
+
+
+async def find_writer(agent: Agent, log: str, pid: int | None = None) -> Found:
+    """The topmost process that holds `log` open for writing, or the one with `pid`.
+
+    UsageError when `pid` does not exist on the host.
+    """
+    if pid is not None:
+        try:
+            return Found(await describe_process(agent, pid), is_certain=True)
+        except OperationError as error:
+            raise UsageError(
+                f"there is no process {pid} on this host",
+                why=error.what,
+                todo="Leave --pid out: the process that writes the log is then looked for.",
+            ) from error
+    holders = await find_holders(agent, log)
+    writers = [holder for holder in holders.holders if holder.is_writing]
+    main = topmost(writers)
+    return Found(main, holders.is_complete)
+
+
+def topmost(writers: list[Holder]) -> ProcessFacts | None:
+    """The writer that started the others; scribes such as tee only when there is nobody else."""
+    servers = [w for w in writers if w.process.name not in _SCRIBES] or writers
+    pids = {writer.process.pid for writer in servers}
+    roots = [w.process for w in servers if w.process.parent not in pids]
+    return min(roots, key=lambda process: process.start_ticks, default=None)

@@ -1,0 +1,93 @@
+"""Launches a server as ordered: reads its command, checks what it can, starts the keeper."""
+
+from __future__ import annotations
+
+import posixpath
+import secrets
+from collections.abc import Sequence
+from pathlib import Path
+
+from firedup import __version__
+from firedup.core.error import RefusedError, UsageError
+from firedup.core.model import Finding, ServerSpec
+from firedup.host.base import OperationError
+from firedup.host.launch import launch_server
+from firedup.host.link import Agent
+from firedup.host.manifest import Hook, Manifest, new_run_id
+from firedup.profile.command import read_command
+from firedup.profile.schema import Catalogue
+from firedup.session.order import Order
+from firedup.session.preflight import check_launch
+from firedup.session.run import Run, find_run
+
+
+def folder_of(agent: Agent, order: Order) -> str:
+    """The absolute folder on the host in which the command runs.
+
+    On the local host that is the client's own when --cwd says nothing, else the home there.
+    """
+    base = str(Path.cwd()) if not agent.host.prefix else str(agent.hello["home"])
+    return posixpath.normpath(posixpath.join(base, order.cwd or ""))
+
+
+def name_of(order: Order, spec: ServerSpec) -> str:
+    """The run's label: as given, else the model's, else the program's."""
+    if order.name:
+        return order.name
+    base = posixpath.basename((spec.model or order.argv[0]).rstrip("/"))
+    return base.removesuffix(".gguf").lower() or "server"
+
+
+async def launch(agent: Agent, catalogue: Catalogue, order: Order) -> Run:
+    """Start the server of `order` and return its run, which `watch_run` can follow.
+
+    RefusedError when the pre-flight finds it doomed (unless `order.force`), UsageError when the
+    program did not begin.
+    """
+    spec = read_command(order.argv, dict(order.env), catalogue)
+    cwd = folder_of(agent, order)
+    if not order.force:
+        refuse(await check_launch(agent, order, spec, cwd))
+    clock = await agent.call("clock")
+    name = name_of(order, spec)
+    run_id = new_run_id(clock["wall_ns"], name, secrets.token_hex(2))
+    manifest = Manifest(
+        id=run_id,
+        name=name,
+        argv=order.argv,
+        env=dict(order.env),
+        cwd=cwd,
+        log=posixpath.normpath(posixpath.join(cwd, order.log)) if order.log else None,
+        setup=order.setup,
+        login=order.login,
+        spec=spec,
+        timeout_s=order.timeout_s,
+        firedup=__version__,
+        restarted_from=order.restarted_from,
+        hooks=tuple(Hook(on, command) for on, command in order.hooks),
+    )
+    try:
+        await launch_server(agent, manifest)
+    except OperationError as error:
+        if error.code != "exec-failed":
+            raise
+        raise UsageError(
+            f"{order.argv[0]} did not begin",
+            evidence=error.evidence,
+            why=error.what,
+            todo="Check the program's name, its mode and the folder it runs in.",
+        ) from error
+    return await find_run(agent, run_id)
+
+
+def refuse(findings: Sequence[Finding]) -> None:
+    """Raise RefusedError when there are reasons against a launch."""
+    if not findings:
+        return
+    first, *others = findings
+    raise RefusedError(
+        f"refused to launch: {first.message}",
+        evidence="\n  ".join(item.text for item in first.evidence),
+        why="\n  ".join(f"also: {f.message} {f.evidence[0].text}" for f in others) or None,
+        todo=f"{first.remedy or ''} --force launches all the same.".strip(),
+    )

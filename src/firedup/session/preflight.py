@@ -1,0 +1,123 @@
+"""What can be known in a second before a launch: program, ports, paths, whole checkpoints, log."""
+
+from __future__ import annotations
+
+import posixpath
+
+from firedup.core.model import Evidence, Finding, Ownership, ServerSpec, Severity
+from firedup.drafter.whole import check_whole
+from firedup.host.file import check_paths, find_program
+from firedup.host.link import Agent
+from firedup.host.process import fetch_port
+from firedup.session.order import Order
+
+
+async def check_launch(agent: Agent, order: Order, spec: ServerSpec, cwd: str) -> list[Finding]:
+    """Reasons why the launch is doomed, most telling first; empty when nothing speaks against it.
+
+    `cwd` is the absolute folder on the host in which the command will run.
+    """
+    found: list[Finding] = []
+    found += await _check_folder(agent, cwd)
+    if order.setup is None and not order.login:
+        found += await _check_program(agent, order, cwd)
+    found += await _check_ports(agent, spec)
+    for path, role in ((spec.model, "model"), (spec.draft, "drafter")):
+        if path is not None and (local := _local_path(path, cwd)):
+            exists = (await check_paths(agent, (local,)))[0].exists
+            if exists or _is_surely_path(path):
+                found += await check_whole(agent, local, role)
+    if order.log is not None:
+        found += await _check_log(agent, posixpath.join(cwd, order.log))
+    return found
+
+
+def _local_path(path: str, cwd: str) -> str | None:
+    """Where `path` would lie on the host; None for what can only be a hub's name."""
+    if "://" in path or not path:
+        return None
+    return posixpath.normpath(posixpath.join(cwd, path))
+
+
+def _is_surely_path(path: str) -> bool:
+    """A name such as org/model may be a hub's; these forms may not."""
+    return path.startswith(("/", "./", "../", "~")) or path.endswith((".gguf", ".safetensors"))
+
+
+async def _check_folder(agent: Agent, cwd: str) -> list[Finding]:
+    facts = (await check_paths(agent, (cwd,)))[0]
+    if facts.exists and facts.file is not None and facts.file.kind == "folder":
+        return []
+    text = f"{cwd}: {'not a folder' if facts.exists else 'no such folder'}"
+    return [
+        Finding(
+            "folder-missing",
+            Severity.SEVERE,
+            "The folder to run in does not exist on this host.",
+            (Evidence("file", text),),
+            "Correct --cwd.",
+        )
+    ]
+
+
+async def _check_program(agent: Agent, order: Order, cwd: str) -> list[Finding]:
+    path = dict(order.env).get("PATH")
+    usable, unusable = await find_program(agent, order.argv[0], path=path, cwd=cwd)
+    if usable is not None:
+        return []
+    if unusable is not None:
+        text, todo = f"{unusable}: not executable", f"chmod +x {unusable}"
+    else:
+        text = f"{order.argv[0]}: not found"
+        todo = "Correct the name, or give --setup 'source …/activate' for its environment."
+    return [
+        Finding(
+            "program-not-found",
+            Severity.SEVERE,
+            "The program of the command cannot be run on this host.",
+            (Evidence("command", text),),
+            todo,
+        )
+    ]
+
+
+async def _check_ports(agent: Agent, spec: ServerSpec) -> list[Finding]:
+    found = []
+    for port in dict.fromkeys(p for p in (spec.port, *spec.derived_ports) if p):
+        owner = (await fetch_port(agent, port)).judge((), bind=spec.bind)
+        if owner.owner not in (Ownership.NO, Ownership.UNKNOWN):
+            continue
+        who = f"pid {owner.pid} ({owner.command})" if owner.pid else "a process of another user"
+        derived = "" if port == spec.port else f" (derived from port {spec.port})"
+        found.append(
+            Finding(
+                "port-in-use",
+                Severity.SEVERE,
+                f"Port {port}{derived} is taken: the server could not bind it after loading.",
+                (Evidence("port", f"port {port} belongs to {who}"),),
+                "Stop that process or choose another port.",
+            )
+        )
+    return found
+
+
+async def _check_log(agent: Agent, path: str) -> list[Finding]:
+    facts = (await check_paths(agent, (path,)))[0]
+    text = None
+    if facts.exists and facts.file is not None and facts.file.kind == "folder":
+        text = f"{path} is a folder"
+    elif facts.exists and not facts.is_writable:
+        text = f"{path}: not writable"
+    elif not facts.exists and not facts.is_nearest_writable:
+        text = f"{facts.nearest}: not writable, so {path} cannot be created"
+    if text is None:
+        return []
+    return [
+        Finding(
+            "log-not-writable",
+            Severity.SEVERE,
+            "The log cannot be written where --log wants it.",
+            (Evidence("file", text),),
+            "Choose another path for --log.",
+        )
+    ]

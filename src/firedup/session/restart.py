@@ -1,0 +1,177 @@
+"""The daily act: stop, wait for the port, sweep orphans, launch again with changed flags."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+
+from firedup.core.error import UsageError
+from firedup.core.model import Ownership
+from firedup.host.link import Agent
+from firedup.host.process import fetch_port
+from firedup.profile.schema import Catalogue
+from firedup.session.launch import launch
+from firedup.session.order import Order, parse_words
+from firedup.session.run import Run
+from firedup.session.stop import stop_run
+
+PORT_WAIT_S = 30.0
+
+
+async def restart_run(
+    agent: Agent,
+    catalogue: Catalogue,
+    run: Run,
+    changed: Sequence[str],
+    *,
+    say: Callable[[str], None],
+    force: bool = False,
+) -> tuple[Run, tuple[str, ...]]:
+    """Stop `run` and launch its command again; returns the new run and the changes as lines.
+
+    `changed` are flags that replace those of the same name (`--flag value`, `--flag=value`),
+    `K=V` words that change the environment, and `--no=--flag` to drop one. Without them the
+    command is the same.
+    """
+    manifest = run.manifest
+    env, argv = change_command(manifest.env, manifest.argv, changed)
+    difference = describe_changes(manifest.env, manifest.argv, env, argv)
+    await stop_run(agent, catalogue, run, say=say)
+    await _wait_for_port(agent, run, say)
+    order = Order(
+        argv=argv,
+        name=manifest.name,
+        env=tuple(env.items()),
+        setup=manifest.setup,
+        login=manifest.login,
+        cwd=manifest.cwd,
+        log=manifest.log if manifest.log and not manifest.log.startswith(run.folder) else None,
+        timeout_s=manifest.timeout_s,
+        hooks=tuple((hook.on, hook.command) for hook in manifest.hooks),
+        restarted_from=manifest.id,
+        force=force,
+    )
+    return await launch(agent, catalogue, order), difference
+
+
+def change_command(
+    env: Mapping[str, str], argv: Sequence[str], changed: Sequence[str]
+) -> tuple[dict[str, str], tuple[str, ...]]:
+    """Environment and argv after `changed`. UsageError for a word that is neither flag nor K=V."""
+    new_env = dict(env)
+    words = list(changed)
+    if words and not words[0].startswith("-"):
+        pairs, rest = parse_words([*words, "--end-of-words"])
+        new_env |= dict(pairs)
+        words = list(rest[:-1])
+    new_argv = list(argv)
+    while words:
+        word = words.pop(0)
+        if not word.startswith("-"):
+            raise UsageError(
+                f"{word!r} is no flag",
+                todo="Give flags with their values: firedup restart RUN -- --tp 4 --mem 0.8",
+            )
+        if word.startswith("--no="):
+            _drop(new_argv, word.removeprefix("--no="))
+            continue
+        name, has_value, value = word.partition("=")
+        values = [value] if has_value else []
+        while not has_value and words and not _is_flag(words[0]):
+            values.append(words.pop(0))
+        _put(new_argv, name, values, joined=bool(has_value))
+    return new_env, tuple(new_argv)
+
+
+def describe_changes(
+    old_env: Mapping[str, str],
+    old_argv: Sequence[str],
+    env: Mapping[str, str],
+    argv: Sequence[str],
+) -> tuple[str, ...]:
+    """What is different, one line each: "--tp 8 → 4", "NCCL_ALGO unset → Tree"."""
+    before, after = _flags(old_argv), _flags(argv)
+    lines = [
+        f"{name} {_show(before, name)} → {_show(after, name)}"
+        for name in dict.fromkeys([*before, *after])
+        if before.get(name) != after.get(name)
+    ]
+    lines += [
+        f"{name} {old_env.get(name, 'unset')} → {env.get(name, 'unset')}"
+        for name in dict.fromkeys([*old_env, *env])
+        if old_env.get(name) != env.get(name)
+    ]
+    return tuple(lines)
+
+
+async def _wait_for_port(agent: Agent, run: Run, say: Callable[[str], None]) -> None:
+    port = run.spec.port
+    if port is None:
+        return
+    has_said = False
+    try:
+        async with asyncio.timeout(PORT_WAIT_S):
+            while True:
+                owner = (await fetch_port(agent, port)).judge((), bind=run.spec.bind)
+                if owner.owner not in (Ownership.NO, Ownership.UNKNOWN):
+                    return
+                if not has_said:
+                    say(f"waiting for port {port}, held by pid {owner.pid}")
+                    has_said = True
+                await asyncio.sleep(0.1)
+    except TimeoutError:
+        return  # the pre-flight of the launch will name the owner
+
+
+def _is_flag(word: str) -> bool:
+    return word.startswith("-") and not word[1:2].isdigit() and word != "-"
+
+
+def _find(argv: Sequence[str], name: str) -> tuple[int, int] | None:
+    """Where the last `name` stands with its values: (start, end)."""
+    for start in range(len(argv) - 1, 0, -1):
+        if argv[start] == name:
+            end = start + 1
+            while end < len(argv) and not _is_flag(argv[end]):
+                end += 1
+            return start, end
+        if argv[start].startswith(name + "="):
+            return start, start + 1
+    return None
+
+
+def _drop(argv: list[str], name: str) -> None:
+    place = _find(argv, name)
+    if place is None:
+        raise UsageError(f"the command has no {name} to drop")
+    del argv[place[0] : place[1]]
+
+
+def _put(argv: list[str], name: str, values: list[str], *, joined: bool) -> None:
+    words = [f"{name}={values[0]}"] if joined else [name, *values]
+    place = _find(argv, name)
+    if place is None:
+        argv += words
+    else:
+        argv[place[0] : place[1]] = words
+
+
+def _flags(argv: Sequence[str]) -> dict[str, str]:
+    """Each flag with its values as text; words before the first flag under their own names."""
+    found: dict[str, str] = {}
+    name = ""
+    for word in argv[1:]:
+        if _is_flag(word):
+            name, has_value, value = word.partition("=")
+            found[name] = value if has_value else ""
+        elif name:
+            found[name] = f"{found[name]} {word}".strip()
+        else:
+            found[word] = ""
+    return found
+
+
+def _show(flags: dict[str, str], name: str) -> str:
+    if name not in flags:
+        return "not given"
+    return flags[name] or "given"

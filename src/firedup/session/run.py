@@ -1,0 +1,201 @@
+"""Runs by their names, and the watch over a run that firedup launched."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import AsyncIterator
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from firedup.core.error import UsageError
+from firedup.core.event import Begun, KeeperGone
+from firedup.core.model import RunLabel, ServerSpec, Snapshot
+from firedup.core.rule import Matcher
+from firedup.host.file import open_file
+from firedup.host.frame import Data
+from firedup.host.link import Agent
+from firedup.host.manifest import Manifest
+from firedup.host.run import RunState, follow_samples
+from firedup.host.run import list_runs as list_states
+from firedup.host.run import watch_run as watch_end
+from firedup.probe.target import make_target
+from firedup.profile.pipeline import Pipeline
+from firedup.profile.schema import Catalogue
+from firedup.session.clock import HostClock
+from firedup.session.history import load_history, position_after, replay_history
+from firedup.session.prober import Prober
+from firedup.session.recorder import Recorder
+from firedup.session.watch import Watch, Watching
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A run whose manifest could be read, with what its host shows of it now."""
+
+    label: RunLabel
+    state: RunState
+    manifest: Manifest
+
+    @property
+    def folder(self) -> str:
+        """Its folder on the host."""
+        return self.state.folder
+
+    @property
+    def spec(self) -> ServerSpec:
+        """What its command says."""
+        return self.manifest.spec
+
+    @property
+    def log(self) -> str:
+        """Its log's path on the host."""
+        return self.manifest.log or f"{self.state.folder}/server.log"
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether its server's process lives."""
+        return self.state.is_server_alive
+
+
+async def list_runs(agent: Agent) -> tuple[Run, ...]:
+    """All runs with a readable manifest on the agent's host, newest first."""
+    states = await list_states(agent)
+    found = [
+        Run(RunLabel(s.id, s.manifest.name, agent.host.name), s, s.manifest)
+        for s in states
+        if s.manifest is not None
+    ]
+    return tuple(reversed(found))
+
+
+async def find_run(agent: Agent, text: str) -> Run:
+    """The run that `text` names: an id, the beginning of one, a name (the newest), or name~N."""
+    runs = await list_runs(agent)
+    name, _, back = text.partition("~")
+    named = [run for run in runs if run.label.name == name]
+    if back.isdigit() and int(back) < len(named):
+        return named[int(back)]
+    if named and not back:
+        return named[0]
+    by_id = [run for run in runs if run.label.id == text]
+    by_id = by_id or [run for run in runs if run.label.id.startswith(text)]
+    if len(by_id) == 1:
+        return by_id[0]
+    raise _unknown(text, runs, by_id, named)
+
+
+def _unknown(text: str, runs: tuple[Run, ...], by_id: list[Run], named: list[Run]) -> UsageError:
+    if len(by_id) > 1:
+        ids = ", ".join(run.label.id for run in by_id[:5])
+        return UsageError(f"{text} could be any of {len(by_id)} runs", evidence=ids)
+    if named:
+        return UsageError(f"there are only {len(named)} runs with that name, so no {text}")
+    names = sorted({run.label.name for run in runs} | {run.label.id for run in runs})
+    close = difflib.get_close_matches(text, names, 1)
+    todo = f"Did you mean {close[0]}?" if close else "firedup ps --all lists all runs."
+    return UsageError(f"there is no run {text}", todo=todo if runs else "Nothing was launched yet.")
+
+
+async def watch_run(
+    agent: Agent, catalogue: Catalogue, matcher: Matcher, run: Run, watching: Watching
+) -> AsyncIterator[Snapshot]:
+    """Watch `run` from its beginning (what is recorded is replayed) to a conclusion."""
+    watch = await _prepare(agent, catalogue, matcher, run, watching)
+    async for snapshot in watch.snapshots():
+        yield snapshot
+
+
+async def _prepare(
+    agent: Agent, catalogue: Catalogue, matcher: Matcher, run: Run, watching: Watching
+) -> Watch:
+    state, manifest = run.state, run.manifest
+    clock = await HostClock.read(agent)
+    pipeline = Pipeline(
+        matcher,
+        year=datetime.fromtimestamp(clock.wall_ns() / 1e9, UTC).year,
+        engine=run.spec.engine,
+        run=run.label,
+        tail_lines=watching.tail_lines,
+        highlight=watching.highlight,
+        log_start=await _log_start(agent, run),
+    )
+    launched = manifest.launched
+    begun = Begun(
+        at_ns=launched.boottime_ns if launched else clock.boottime_ns(),
+        wall_ns=launched.wall_ns if launched else clock.wall_ns(),
+        spec=run.spec,
+        pid=state.server.pid if state.server else None,
+        start_ticks=state.server.start_ticks if state.server else None,
+        is_launched=True,
+        log=run.log,
+    )
+    recorder = Recorder(agent, f"{run.folder}/events.jsonl")
+    watch = Watch(agent, pipeline, clock, watching, log=run.log, recorder=recorder)
+    history = await load_history(agent, run.folder, run.log, state.log_start)
+    pipeline.feed(begun)
+    if not history.events:
+        recorder.add(begun)
+    async for event in replay_history(agent, run.log, history):
+        pipeline.feed(event)
+    generation, offset = pipeline.log_position
+    watch.position = await position_after(agent, run.log, generation, offset)
+    _add_feeders(watch, catalogue, run, history.last_sample_ns)
+    return watch
+
+
+async def _log_start(agent: Agent, run: Run) -> tuple[int, int]:
+    """Where the run begins in a log that existed before, and how many lines came before it."""
+    start, lines = run.state.log_start, 0
+    if start:
+        stream = open_file(agent, run.log, length=start)
+        with closing(stream):
+            async for piece in stream:
+                lines += piece.data.count(b"\n") if isinstance(piece, Data) else 0
+    return start, lines
+
+
+def _add_feeders(watch: Watch, catalogue: Catalogue, run: Run, since_ns: int) -> None:
+    state = run.state
+
+    async def take_samples(agent: Agent) -> None:
+        nonlocal since_ns
+        async for sample in follow_samples(agent, run.folder, since_ns=since_ns):
+            since_ns = sample.at_ns
+            watch.feed(sample)
+
+    async def take_end(agent: Agent) -> None:
+        async for end in watch_end(agent, run.label.id):
+            watch.feed(end if isinstance(end, KeeperGone) else end.event)
+
+    watch.feeders += [take_end] if state.exit is not None else [take_samples, take_end]
+    if state.exit is None:
+        identity = (state.server.pid, state.server.start_ticks) if state.server else None
+        prober = Prober(
+            make_target(
+                watch.agent,
+                run.spec,
+                catalogue.profile(run.spec.engine),
+                run_folder=run.folder,
+            ),
+            watch.feed,
+            watch.look,
+            watch.clock.boottime_ns,
+            lambda: identity,
+            max_tokens=watch.watching.max_tokens,
+        )
+        if watch.watching.prompt is not None:
+            prober.prompt = watch.watching.prompt
+        watch.prober = prober
+
+
+def exit_status(snapshot: Snapshot, *, requires: frozenset[str] = frozenset()) -> int:
+    """The documented exit status of a watch that ended with `snapshot`.
+
+    `requires` may hold "speculation": ready without it counts as a failed check (1).
+    """
+    statuses = {"ready": 0, "crashed": 1, "lost": 3, "stalled": 4, "timed-out": 5}
+    status = statuses.get(snapshot.explanation.verdict.value, 6)
+    if status == 0 and "speculation" in requires and snapshot.speculation.value != "on":
+        return 1
+    return status
