@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
-from firedup.core.model import Explanation, Followed, Stage, StageSpan, Verdict
+from firedup.core.model import Explanation, Followed, Gauge, Stage, StageSpan, Verdict
 from firedup.view.explanation import render_explanation
 from firedup.view.paper import Paper, count_columns
 from tests.view import story
@@ -210,3 +210,56 @@ def test_any_line_can_be_the_cause(line, columns):
 
     assert "\x1b" not in text
     assert all(count_columns(row) <= columns for row in text.split("\n"))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "[2026-11-29 12:09:41 TP7] it broke",
+        "[2026-11-29 12:09:41] it broke",
+        "(EngineCore pid=14451) ERROR 11-29 17:09:29 [core.py:634] it broke",
+        "ERROR 11-29 17:09:29 [core.py:634] it broke",
+        "(EngineCore pid=14451) it broke",
+        "it broke",
+    ],
+)
+def test_a_quoted_line_is_shown_without_its_prefix(line):
+    cause = replace(story.CAUSE, line=line)
+
+    assert "\n  │ it broke\n" in say(replace(story.crashed().explanation, cause=cause))
+
+
+def test_brackets_that_belong_to_a_message_stay():
+    cause = replace(story.CAUSE, line="[Errno 98] address already in use")
+
+    assert "│ [Errno 98] address" in say(replace(story.crashed().explanation, cause=cause))
+
+
+def test_serving_is_a_stage_only_when_it_went_wrong_there():
+    spans = (
+        StageSpan(Stage.WARMUP, story.at(0), "log", 2.0, None, True),
+        StageSpan(Stage.READY, story.at(2), "log", 5.0, None, True),
+        StageSpan(Stage.SERVING, story.at(7), "log", None),
+    )
+    explanation = replace(story.ready().explanation, stages=spans, stage=Stage.SERVING)
+    broken = replace(explanation, verdict=Verdict.CRASHED)
+
+    assert "serving" not in say(explanation)
+    assert "  ready        at 12:02:39\n" in say(explanation) + "\n"
+    assert "  serving    –  from 12:02:44  ← here" in say(broken)
+
+
+def test_acceptance_comes_first_among_the_gauges():
+    gauges = (
+        *(Gauge(name, 1, 1, 1, 1, 1) for name in ("waiting", "novel_thing", "accept_length")),
+    )
+    text = say(replace(story.ready().explanation, gauges=gauges))
+
+    places = [text.index(name) for name in ("acceptance", "waiting requests", "novel thing")]
+    assert places == sorted(places)
+
+
+def test_the_engines_own_word_is_no_proof():
+    explanation = replace(story.EXPLANATION, stage=Stage.READY)
+
+    assert say(explanation) == "● not yet proved ready  sglang 0.5.9"

@@ -3,7 +3,7 @@ from datetime import UTC
 
 from inline_snapshot import snapshot
 
-from firedup.core.model import State
+from firedup.core.model import Checks, State
 from firedup.view.paper import Paper
 from firedup.view.plain import Plain
 from tests.view import story
@@ -106,3 +106,24 @@ def test_lines_are_ascii_where_the_locale_wants_it():
     view = Plain(Paper(columns=80, has_unicode=False), zone=UTC)
 
     assert all(line.isascii() for line in view.feed(story.loading()) + view.close(story.crashed()))
+
+
+def test_what_the_stage_says_already_is_not_repeated():
+    quiet = replace(
+        story.loading(),
+        progress=None,
+        ranks=(),
+        waiting_for="load-weights to finish",
+        checks=Checks(log=False),
+    )
+    lines = plain().feed(quiet)
+
+    assert [line.split(" ", 2)[2] for line in lines[1:]] == ["load-weights"]
+
+
+def test_an_empty_bar_is_not_told():
+    view = plain()
+    first = view.feed(replace(story.loading(20, 0), ranks=()))
+
+    assert "0/64" in first[-1]  # beside the stage's name it costs no line
+    assert view.feed(replace(story.capturing(340, 0)))[0].endswith("(load-weights took 5 min 13 s)")

@@ -11,7 +11,12 @@ from firedup.view.redact import clean
 
 MOST_FOLLOWED = 5
 _MOST_QUOTED = 3
-_PREFIX = re.compile(r"^(?:\[[^\]]*\d\d:\d\d[^\]]*\]\s*)+")
+# What engines put before a message: "[2026-11-29 12:09:41 TP7] " (SGLang), or
+# "(EngineCore pid=14451) ERROR 11-29 17:09:29 [core.py:634] " (vLLM).
+_PREFIX = re.compile(
+    r"^(?:\[[^\]]*\d\d:\d\d[^\]]*\]\s*)+"
+    r"|^(?:\([\w ]+pid=\d+\)\s*)?(?:[A-Z]+ \d\d-\d\d \d\d:\d\d:\d\d \[[^\]]*\]\s*)?"
+)
 _VARYING = re.compile(r"0x[0-9a-fA-F]+|\d+")
 
 
@@ -92,7 +97,8 @@ def render_evidence(evidence: Evidence, paper: Paper, *, indent: str) -> list[st
     place = f"line {evidence.line_number}" if evidence.line_number is not None else evidence.kind
     head = f"{indent}{place}: "
     room = max(16, paper.columns - count_columns(head))
-    return [paper.paint(head + paper.cut_middle(clean(evidence.text).strip(), room), "faint")]
+    text = strip_prefix(clean(evidence.text))
+    return [paper.paint(head + paper.cut_middle(text, room), "faint")]
 
 
 def _quote(line: str, paper: Paper) -> list[str]:

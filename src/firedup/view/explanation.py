@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from datetime import UTC, tzinfo
 
-from firedup.core.model import Explanation, Gauge, Verdict
+from firedup.core.model import Explanation, Gauge, Stage, Verdict
 from firedup.view.cause import render_cause, render_findings, render_followed
 from firedup.view.headline import render_headline, render_section
-from firedup.view.paper import Paper, count_columns, pad
-from firedup.view.passage import Passage, gather_passages
+from firedup.view.paper import COMPACT_BELOW, Paper, count_columns, pad
+from firedup.view.passage import Passage, gather_startup
 from firedup.view.quantity import (
     render_clock,
     render_duration,
@@ -23,6 +23,8 @@ _GAUGE_NAMES = {
     "accept_rate": "acceptance rate",
     "generation_tokens_per_s": "generated tokens/s",
     "prompt_tokens_per_s": "prompt tokens/s",
+    "running": "running requests",
+    "waiting": "waiting requests",
 }
 
 
@@ -71,19 +73,19 @@ def name_facts(explanation: Explanation) -> list[str]:
 
 def render_stages(explanation: Explanation, paper: Paper, zone: tzinfo | None = None) -> list[str]:
     """The stages in the order of their first line: when, how long, the spread over ranks."""
-    passages = gather_passages(explanation.stages)
+    passages = gather_startup(explanation)
     if not passages:
         return []
     rows = [
         (
             row.stage,
             _say_began(row, zone),
-            "–" if row.seconds is None else render_duration(row.seconds),
+            _say_took(row),
             row.spread,
         )
         for row in passages
     ]
-    is_wide = paper.columns >= 60
+    is_wide = paper.columns >= COMPACT_BELOW
     names = max(count_columns(stage) for stage, *_ in rows)
     times = max(count_columns(took) for _, _, took, _ in rows)
     last = rows[-1][0]
@@ -91,7 +93,7 @@ def render_stages(explanation: Explanation, paper: Paper, zone: tzinfo | None = 
     for stage, began, took, spread in rows:
         line = f"  {pad(stage, names)}  {pad(took, times, to_the_right=True)}"
         if is_wide and began:
-            line += paper.paint(f"  from {began}", "faint")
+            line += paper.paint(f"  {'at' if stage is Stage.READY else 'from'} {began}", "faint")
         if stage is last and explanation.verdict in (Verdict.CRASHED, Verdict.STALLED):
             line += paper.paint("  ← here", "red")
         fits = count_columns(line) + count_columns(spread) + 2 <= paper.columns
@@ -110,7 +112,7 @@ def render_gauges(gauges: tuple[Gauge, ...], paper: Paper) -> list[str]:
             *(render_figure(x) for x in (gauge.last, gauge.mean, gauge.least, gauge.greatest)),
             f"{gauge.count:,}" + (" sampled" if gauge.is_sampled else ""),
         )
-        for gauge in gauges
+        for gauge in sorted(gauges, key=_rank_gauge)
     ]
     if not rows:
         return []
@@ -132,6 +134,17 @@ def render_gauges(gauges: tuple[Gauge, ...], paper: Paper) -> list[str]:
         )
         for row in (titles, *rows)
     ]
+
+
+def _rank_gauge(gauge: Gauge) -> int:
+    names = list(_GAUGE_NAMES)
+    return names.index(gauge.name) if gauge.name in names else len(names)
+
+
+def _say_took(passage: Passage) -> str:
+    if passage.stage is Stage.READY:
+        return ""  # a moment, not a stretch of time
+    return "–" if passage.seconds is None else render_duration(passage.seconds)
 
 
 def _say_began(passage: Passage, zone: tzinfo | None) -> str:

@@ -38,8 +38,12 @@ def render_headline(
     symbol, tone = VERDICT_LOOKS[explanation.verdict]
     sentence = _SENTENCES[explanation.verdict]
     if explanation.stage and explanation.verdict in _AT_A_STAGE:
-        is_serving = explanation.stage in (Stage.SERVING, Stage.READY)
-        sentence += " while serving" if is_serving else f" in {explanation.stage}"
+        if explanation.stage not in (Stage.SERVING, Stage.READY):
+            sentence += f" in {explanation.stage}"
+        elif explanation.verdict is Verdict.LOADING:
+            sentence = "not yet proved ready"  # its own log says ready, which is not proof
+        else:
+            sentence += " while serving"
     head = f"{symbol} {sentence}"
     if after_s is not None:
         after = f"after {render_duration(after_s)}"

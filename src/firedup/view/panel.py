@@ -4,26 +4,16 @@ from __future__ import annotations
 
 from firedup.core.model import Ownership, Progress, Snapshot, Stage, State, Verdict
 from firedup.view.bar import render_bar
-from firedup.view.cause import strip_prefix
 from firedup.view.headline import VERDICT_LOOKS
+from firedup.view.now import render_now
 from firedup.view.pace import Pace
-from firedup.view.paper import Paper, count_columns, pad
-from firedup.view.passage import Passage, gather_passages
-from firedup.view.phrase import (
-    QUIET_S,
-    name_server,
-    say_processes,
-    say_progress,
-    say_ranks,
-    say_state,
-)
+from firedup.view.paper import COMPACT_BELOW, Paper, count_columns, pad
+from firedup.view.passage import Passage, gather_startup
+from firedup.view.phrase import name_server, say_progress
 from firedup.view.quantity import render_duration, render_offset, render_percent
-from firedup.view.redact import clean
 
-COMPACT_BELOW = 60
 _SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 _SPINS_PER_S = 8
-_LONG_QUIET_S = 60.0
 _BAR_COLUMNS = 30
 _MOST_TELLING_STAGES = 4  # the last ones, which a low terminal shows before anything else
 
@@ -42,10 +32,10 @@ def render_panel(
     `age_s` is how old the snapshot is; running times go on by so much. `is_closed` leaves out what
     only matters while it goes on.
     """
-    runs_on = not (snapshot.is_final or is_closed)
-    drawing = _Drawing(snapshot, paper, pace or Pace(), age_s if runs_on else 0.0)
+    age_s = 0.0 if snapshot.is_final or is_closed else age_s
+    drawing = _Drawing(snapshot, paper, age_s)
     stages = drawing.stages()
-    facts = [] if is_closed else drawing.facts()
+    facts = [] if is_closed else render_now(snapshot, paper, pace=pace or Pace(), age_s=age_s)
     head = drawing.head()
     over = max(0, len(head) + len(stages) + len(facts) - rows)
     dropped = min(over, max(0, len(stages) - _MOST_TELLING_STAGES))
@@ -57,10 +47,9 @@ def render_panel(
 class _Drawing:
     """One snapshot being drawn."""
 
-    def __init__(self, snapshot: Snapshot, paper: Paper, pace: Pace, age_s: float) -> None:
+    def __init__(self, snapshot: Snapshot, paper: Paper, age_s: float) -> None:
         self._at = snapshot
         self._paper = paper
-        self._pace = pace
         self._age_s = age_s
         self._is_compact = paper.columns < COMPACT_BELOW
 
@@ -79,34 +68,16 @@ class _Drawing:
     def stages(self) -> list[str]:
         """A row per stage that was reached, and one for what ready needs."""
         explanation = self._at.explanation
-        passages = [p for p in gather_passages(explanation.stages) if p.stage is not Stage.READY]
+        passages = [p for p in gather_startup(explanation) if p.stage is not Stage.READY]
         stage = explanation.stage
-        is_known = stage in (None, Stage.READY) or any(p.stage is stage for p in passages)
+        is_known = stage in (None, Stage.READY, Stage.SERVING) or any(
+            p.stage is stage for p in passages
+        )
         if stage is not None and not is_known:
             passages.append(Passage(stage, None, "host", None, is_over=False))
         names = max((count_columns(p.stage) for p in passages), default=0)
         lines = [line for p in passages for line in self._stage(p, max(names, 12))]
         return [*lines, *self._ready()]
-
-    def facts(self) -> list[str]:
-        """What goes on just now, each with its label."""
-        at = self._at
-        line = strip_prefix(clean(at.last_line.text)) if at.last_line else ""
-        quiet_s = 0.0 if at.quiet_s is None else at.quiet_s + self._age_s
-        quiet = f"quiet for {render_duration(int(quiet_s))}" if quiet_s >= QUIET_S else ""
-        facts = [
-            ("", say_state(at), "yellow"),
-            ("ranks", say_ranks(at), ""),
-            ("waits for", clean(at.waiting_for), ""),
-            ("last line", line, "faint"),
-            ("log", quiet, "yellow" if quiet_s >= _LONG_QUIET_S else ""),
-            ("processes", say_processes(at, self._pace), ""),
-        ]
-        lines = [""]
-        for label, text, tone in facts:
-            if text:
-                lines += self._fact(label, text, tone)
-        return lines if len(lines) > 1 else []
 
     def _stage(self, passage: Passage, names: int) -> list[str]:
         paper, at = self._paper, self._at
@@ -117,7 +88,7 @@ class _Drawing:
             seconds = at.stage_elapsed_s + (0 if at.state is State.EXITED else self._age_s)
         if seconds is not None and not passage.is_over:
             seconds = float(int(seconds))  # tenths that run are noise
-        took = "" if seconds is None else render_duration(seconds).replace(".0 s", " s")
+        took = "" if seconds is None else render_duration(seconds)
         head = f"{paper.paint(symbol, tone)} "
         name = pad(passage.stage, names)
         head += paper.paint(name, "bold") if is_current else name
@@ -179,7 +150,7 @@ class _Drawing:
         if verdict not in (Verdict.LOADING, Verdict.STALLED, Verdict.TIMED_OUT):
             return []
         answers = (
-            ("log", checks.log),
+            ("log", checks.log or None),  # what it does not say, it may say yet
             ("health", None if checks.health is None else checks.health == 200),
             (
                 "port" if self._is_compact else "own port",
@@ -193,13 +164,3 @@ class _Drawing:
             paper.paint(looks[answer][0], looks[answer][1]) + f" {name}" for name, answer in answers
         )
         return [f"{paper.paint('○', 'faint')} {paper.paint('ready', 'faint')}{gap}{said}"]
-
-    def _fact(self, label: str, text: str, tone: str) -> list[str]:
-        paper = self._paper
-        if self._is_compact and label != "last line":
-            text = f"{label} {text}" if label in ("waits for", "log") else text
-            return [paper.paint(line, tone) for line in paper.fold(text, indent="  ")[:2]]
-        head = "  " if self._is_compact or not label else f"  {pad(label, 10)}  "
-        room = paper.columns - count_columns(head)
-        shown = paper.cut_middle(text, room) if label == "last line" else paper.cut(text, room)
-        return [paper.paint(head, "faint") + paper.paint(shown, tone)]

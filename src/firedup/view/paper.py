@@ -7,6 +7,8 @@ import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+COMPACT_BELOW = 60  # columns: narrower paper gets the compact forms
+
 _SGR = {"bold": "1", "faint": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 _PAINT = re.compile(r"\x1b\[[0-9;]*m")
 _PAINT_OR_TEXT = re.compile(r"\x1b\[[0-9;]*m|[^\x1b]+")

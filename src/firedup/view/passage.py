@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from firedup.core.model import Stage, StageSpan
+from firedup.core.model import Explanation, Stage, StageSpan, Verdict
 from firedup.view.quantity import render_count, render_duration
 from firedup.view.redact import clean
 
@@ -32,6 +32,17 @@ def gather_passages(spans: Iterable[StageSpan]) -> tuple[Passage, ...]:
     for span in spans:
         groups.setdefault(span.stage, []).append(span)
     return tuple(_gather(stage, group) for stage, group in groups.items())
+
+
+def gather_startup(explanation: Explanation) -> tuple[Passage, ...]:
+    """The passages on the way to ready; serving is one of them only when it went wrong there."""
+    passages = gather_passages(explanation.stages)
+    went_wrong = explanation.verdict in (Verdict.CRASHED, Verdict.STALLED)
+    return tuple(
+        passage
+        for passage in passages
+        if passage.stage is not Stage.SERVING or (went_wrong and passage is passages[-1])
+    )
 
 
 def _gather(stage: Stage, spans: list[StageSpan]) -> Passage:

@@ -141,6 +141,19 @@ def say_exit(snapshot: Snapshot) -> str:
     return "ended; nobody saw its exit status"
 
 
+def say_wait(snapshot: Snapshot) -> str:
+    """What is waited for, unless that is no more than the end of the stage."""
+    stage = snapshot.explanation.stage
+    waiting = clean(snapshot.waiting_for)
+    return "" if stage is not None and waiting.startswith(stage) else waiting
+
+
+def say_last_line(snapshot: Snapshot) -> str:
+    """The last line that says something, without its prefix; "" when there is none."""
+    line = snapshot.last_line
+    return clean(line.message or line.text).strip() if line else ""
+
+
 def say_quiet(snapshot: Snapshot) -> str:
     """How long the log has said nothing, where that is worth a word."""
     if snapshot.quiet_s is None or snapshot.quiet_s < QUIET_S:

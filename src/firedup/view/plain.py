@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import tzinfo
 
 from firedup.core.model import Finding, Progress, Severity, Snapshot, Stage, State, Verdict
@@ -16,12 +17,14 @@ from firedup.view.phrase import (
     say_progress,
     say_quiet,
     say_state,
+    say_wait,
 )
 from firedup.view.quantity import render_clock, render_duration, render_offset
 from firedup.view.redact import clean
 from firedup.view.statement import render_statement
 
 _SECOND_NS = 1_000_000_000
+_SHORT_S = 0.05  # what would be shown as 0 s is not worth its words
 _STEP = 0.1  # a bar is worth a line again after so much of it …
 _STEP_NS = 5 * _SECOND_NS  # … and no sooner than this
 
@@ -103,7 +106,11 @@ class Plain:
         if stage in (Stage.READY, Stage.SERVING):
             return []  # the checks say so, and the verdict says it better
         progress = snapshot.progress
-        tail = f"  ({before} took {render_duration(took)})" if took else ""
+        tail = (
+            f"  ({before} took {render_duration(took)})"
+            if took is not None and took >= _SHORT_S
+            else ""
+        )
         if progress is not None and progress.stage is stage:
             return [f"{self._bar_text(snapshot, progress)}{tail}"]
         return [f"{stage}{tail}"]
@@ -119,6 +126,9 @@ class Plain:
             is_late = snapshot.now_ns - at_ns >= _STEP_NS
             if not is_full and not (is_far and is_late):
                 return []
+        elif progress.done == 0:
+            self._bar = (progress.stage, 0.0, snapshot.now_ns)
+            return []  # an empty bar says no more than the stage's name
         return [self._bar_text(snapshot, progress)]
 
     def _bar_text(self, snapshot: Snapshot, progress: Progress) -> str:
@@ -129,12 +139,14 @@ class Plain:
 
     def _new_wait(self, snapshot: Snapshot) -> list[str]:
         before, self._waiting_for = self._waiting_for, snapshot.waiting_for
-        if snapshot.progress or before == snapshot.waiting_for or not snapshot.waiting_for:
+        waiting = say_wait(snapshot)
+        if snapshot.progress or before == snapshot.waiting_for or not waiting:
             return []
-        return [f"waits for {clean(snapshot.waiting_for)}"]
+        return [f"waits for {waiting}"]
 
     def _new_checks(self, snapshot: Snapshot) -> list[str]:
-        new = [text for text in say_checks(snapshot.checks) if text not in self._checks]
+        checks = snapshot.checks if snapshot.checks.log else replace(snapshot.checks, log=None)
+        new = [text for text in say_checks(checks) if text not in self._checks]
         self._checks.update(new)
         return new
 
@@ -142,9 +154,9 @@ class Plain:
         new = [f for f in snapshot.explanation.findings if f not in self._findings]
         self._findings.update(new)
         return [
-            f"{'·' if finding.severity is Severity.NOTE else '!'} "
-            f"{clean(finding.id)}: {clean(finding.message)}"
+            f"! {clean(finding.id)}: {clean(finding.message)}"
             for finding in new
+            if finding.severity is not Severity.NOTE  # the final statement has them all
         ]
 
     def _verdict_change(self, snapshot: Snapshot) -> list[str]:
@@ -164,8 +176,8 @@ class Plain:
         head, waiting = str(stage or "waiting"), ""
         if progress is not None:
             head = self._bar_text(snapshot, progress)
-        elif snapshot.waiting_for:
-            waiting = f"waits for {clean(snapshot.waiting_for)}"
+        elif say_wait(snapshot):
+            waiting = f"waits for {say_wait(snapshot)}"
         if progress is None and snapshot.stage_elapsed_s is not None and stage is not None:
             head += f" for {render_duration(snapshot.stage_elapsed_s)}"
         quiet = say_quiet(snapshot)

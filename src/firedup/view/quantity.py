@@ -11,7 +11,7 @@ def render_duration(seconds: float) -> str:
     """A length of time in its two most telling units: "0.4 s", "5 min 13 s", "1 h 02 min"."""
     seconds = max(0.0, seconds)
     if seconds < 9.95:
-        return f"{seconds:.1f} s"
+        return f"{seconds:.1f} s".replace(".0", "")
     whole = round(seconds)
     if whole < 60:
         return f"{whole} s"

@@ -150,7 +150,12 @@ def _gauge(gauge: Gauge) -> dict[str, object]:
 
 
 def _followed(item: Followed) -> dict[str, object]:
-    return {"line": item.line, "line_number": item.line_number, "role": item.role}
+    return {
+        "line": item.line,
+        "line_number": item.line_number,
+        "offset": item.offset,
+        "role": item.role,
+    }
 
 
 def word_of(value: object) -> str | None:

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from firedup.core.model import Acceptance, Snapshot, State, Verdict
-from firedup.view.cause import render_cause, render_findings, render_followed, strip_prefix
+from firedup.view.cause import render_cause, render_findings, render_followed
 from firedup.view.headline import render_headline, render_section
 from firedup.view.pace import Pace
-from firedup.view.paper import Paper, count_columns, pad
+from firedup.view.paper import COMPACT_BELOW, Paper, count_columns, pad
 from firedup.view.phrase import (
     name_server,
     say_checks,
     say_exit,
+    say_last_line,
     say_processes,
     say_progress,
     say_quiet,
     say_ranks,
     say_state,
+    say_wait,
 )
 from firedup.view.quantity import render_duration, render_figure
 from firedup.view.redact import clean
@@ -89,19 +91,17 @@ def _seen(snapshot: Snapshot, paper: Paper) -> list[str]:
             else ("stage", ""),
             ("progress", say_progress(progress, is_moving=is_loading) if progress else ""),
             ("ranks", say_ranks(snapshot)),
-            ("waits for", clean(snapshot.waiting_for)),
+            ("waits for", say_wait(snapshot)),
             ("checks", " · ".join(say_checks(snapshot.checks))),
             ("log", say_quiet(snapshot)),
             ("processes", say_processes(snapshot, Pace())),
             ("note", say_state(snapshot)),
         ]
-    if not explanation.cause and snapshot.last_line:
+    if not explanation.cause and say_last_line(snapshot):
         facts.append(
             (
                 "last line",
-                paper.cut_middle(
-                    strip_prefix(clean(snapshot.last_line.text)), 2 * paper.columns - 40
-                ),
+                paper.cut_middle(say_last_line(snapshot), 2 * paper.columns - 40),
             )
         )
     if snapshot.log_path and not is_loading:
@@ -111,7 +111,7 @@ def _seen(snapshot: Snapshot, paper: Paper) -> list[str]:
 
 def _facts(facts: list[tuple[str, str]], paper: Paper) -> list[str]:
     lines: list[str] = []
-    is_wide = paper.columns >= 60
+    is_wide = paper.columns >= COMPACT_BELOW
     most = max((count_columns(label) for label, _ in facts), default=0)
     columns = most + 2 if is_wide else 0
     for label, text in facts:

@@ -1,0 +1,50 @@
+"""What goes on at one moment, a labelled line each: ranks, wait, last line, silence, processes."""
+
+from __future__ import annotations
+
+from firedup.core.model import Snapshot
+from firedup.view.pace import Pace
+from firedup.view.paper import COMPACT_BELOW, Paper, count_columns, pad
+from firedup.view.phrase import (
+    QUIET_S,
+    say_last_line,
+    say_processes,
+    say_ranks,
+    say_state,
+    say_wait,
+)
+from firedup.view.quantity import render_duration
+
+_LONG_QUIET_S = 60.0
+_IN_FULL = ("waits for", "log")  # what needs its label to be understood
+
+
+def render_now(snapshot: Snapshot, paper: Paper, *, pace: Pace, age_s: float = 0.0) -> list[str]:
+    """An empty line and the facts below it; nothing when nothing is known."""
+    quiet_s = 0.0 if snapshot.quiet_s is None else snapshot.quiet_s + age_s
+    quiet = f"quiet for {render_duration(int(quiet_s))}" if quiet_s >= QUIET_S else ""
+    facts = (
+        ("", say_state(snapshot), "yellow"),
+        ("ranks", say_ranks(snapshot), ""),
+        ("waits for", say_wait(snapshot), ""),
+        ("last line", say_last_line(snapshot), "faint"),
+        ("log", quiet, "yellow" if quiet_s >= _LONG_QUIET_S else ""),
+        ("processes", say_processes(snapshot, pace), ""),
+    )
+    draw = _compact_fact if paper.columns < COMPACT_BELOW else _fact
+    lines = [line for label, text, tone in facts if text for line in draw(label, text, tone, paper)]
+    return ["", *lines] if lines else []
+
+
+def _fact(label: str, text: str, tone: str, paper: Paper) -> list[str]:
+    head = f"  {pad(label, 10)}  " if label else "  "
+    room = paper.columns - count_columns(head)
+    shown = paper.cut_middle(text, room) if label == "last line" else paper.cut(text, room)
+    return [paper.paint(head, "faint") + paper.paint(shown, tone)]
+
+
+def _compact_fact(label: str, text: str, tone: str, paper: Paper) -> list[str]:
+    if label == "last line":
+        return ["  " + paper.paint(paper.cut_middle(text, paper.columns - 2), tone)]
+    said = f"{label} {text}" if label in _IN_FULL else text
+    return [paper.paint(line, tone) for line in paper.fold(said, indent="  ")[:2]]
