@@ -30,11 +30,17 @@ def check_paths(paths: Iterable[Path]) -> tuple[Problem, ...]:
     return (*problems, *check_joined(joined))
 
 
-def check_joined(joined: Joined) -> tuple[Problem, ...]:
+def check_builtin() -> tuple[Problem, ...]:
+    """All problems of the profiles that come with firedup."""
+    joined = join_files(builtin_files())
+    return (*joined.problems, *check_entries(joined.catalogue.entries, joined.catalogue))
+
+
+def check_joined(joined: Joined, *, with_rules: bool = True) -> tuple[Problem, ...]:
     """The problems of what is not built in, apart from those met while reading."""
     known = {entry.rule.engine or SHARED for entry in joined.catalogue.entries}
     known |= {SHARED, *joined.catalogue.engines}
-    problems = list(check_entries(joined.own, joined.catalogue))
+    problems = list(check_entries(joined.own, joined.catalogue)) if with_rules else []
     for profile in joined.catalogue.profiles:
         if profile.engine not in joined.engines:
             continue
@@ -52,26 +58,53 @@ def check_entries(entries: Sequence[Entry], catalogue: Catalogue) -> tuple[Probl
     problems: list[Problem] = []
     sound: list[Entry] = []
     for entry in entries:
-        found = [*_check_pattern(entry), *check_completeness(entry)]
+        found = check_rule(entry)
         problems += found
         if not found:
             sound.append(entry)
+    problems += check_with_hyperscan(sound)
     rivals = Rivals(catalogue)
     for entry in sound:
         problems += check_examples(entry, rivals)
     return tuple(problems)
 
 
+def check_rule(entry: Entry) -> list[Problem]:
+    """The problems of a rule apart from its examples and from Hyperscan."""
+    return [*_check_pattern(entry), *check_completeness(entry)]
+
+
+def check_with_hyperscan(entries: Sequence[Entry]) -> list[Problem]:
+    """The patterns that Hyperscan refuses; none where it is not installed."""
+    expressions = [Expression(entry.rule.pattern) for entry in entries]
+    try:
+        if expressions:
+            compile_hyperscan([expression.for_blocks for expression in expressions])
+    except HyperscanMissingError:
+        return []
+    except ValueError as error:
+        if len(entries) > 1:  # one of many: find it by halves
+            middle = len(entries) // 2
+            return [
+                *check_with_hyperscan(entries[:middle]),
+                *check_with_hyperscan(entries[middle:]),
+            ]
+        (entry,) = entries
+        what = f"{label_of(entry.rule)}: Hyperscan refuses the pattern"
+        return [Problem(what, entry.place, (f"pattern  {entry.rule.pattern}", str(error)))]
+    return []
+
+
 def _check_pattern(entry: Entry) -> list[Problem]:
     rule = entry.rule
-    evidence = [f"pattern  {rule.pattern}"]
+    evidence: tuple[str, ...] = (f"pattern  {rule.pattern}",)
     try:
         shape = parse_pattern(rule.pattern)
     except PatternError as error:
-        evidence.append(f"         {' ' * error.at}^ {error}")
+        evidence += (f"         {' ' * error.at}^ {error}",)
         todo = "Patterns are what RE2 and Hyperscan share; see docs/reference/profile-format.md."
         what = f"{label_of(rule)}: the pattern cannot be used"
-        return [Problem(what, entry.place, tuple(evidence), todo)]
+        return [Problem(what, entry.place, evidence, todo)]
     problems = []
     if shape.fixed_length < MIN_FIXED:
         has = f'"{min(shape.fixed, key=len)}"' if shape.fixed else "none"
@@ -83,26 +116,12 @@ def _check_pattern(entry: Entry) -> list[Problem]:
                 "Add words that the line always holds; they make the search fast and precise.",
             )
         )
-    expression = Expression(rule.pattern)
     try:
-        re2.compile(expression.data, expression.options())
+        Expression(rule.pattern).compile_re2()
     except re2.error as error:
         reason = error.args[0].decode() if isinstance(error.args[0], bytes) else str(error)
-        problems.append(
-            Problem(f"{label_of(rule)}: RE2 refuses the pattern", entry.place, (*evidence, reason))
-        )
-    try:
-        compile_hyperscan([expression.for_blocks])
-    except HyperscanMissingError:
-        pass
-    except ValueError as error:
-        problems.append(
-            Problem(
-                f"{label_of(rule)}: Hyperscan refuses the pattern",
-                entry.place,
-                (*evidence, str(error)),
-            )
-        )
+        what = f"{label_of(rule)}: RE2 refuses the pattern"
+        problems.append(Problem(what, entry.place, (*evidence, reason)))
     return problems
 
 

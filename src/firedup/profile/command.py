@@ -10,10 +10,7 @@ from dataclasses import replace
 
 from firedup.core.model import ServerSpec
 from firedup.profile.flags import Flags, parse_flags
-from firedup.profile.redact import redact
 from firedup.profile.schema import GENERIC, Catalogue, Command, EngineProfile
-
-__all__ = ["read_command", "redact"]
 
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 _PYTHON = re.compile(r"python(?:\d(?:\.\d+)?)?t?")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import re2
 
@@ -46,7 +46,7 @@ class Expression:
 
     def compile_re2(self) -> re2._Regexp:
         """The pattern for one line; raises re2.error."""
-        return re2.compile(self.data, self.options())
+        return _compiled(self.data)
 
     def names(self) -> tuple[str, ...]:
         """The names of its groups; empty when RE2 refuses the pattern."""
@@ -80,6 +80,11 @@ class Expression:
     @cached_property
     def _shape(self) -> Shape:
         return parse_pattern(self.pattern)
+
+
+@lru_cache(maxsize=2048)
+def _compiled(pattern: bytes) -> re2._Regexp:
+    return re2.compile(pattern, Expression.options())
 
 
 def search_set(patterns: Sequence[bytes]) -> re2.Set:

@@ -6,6 +6,7 @@ import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from firedup.core.model import Severity, Stage
 from firedup.core.rule import Edge, Role, Rule
@@ -40,6 +41,7 @@ class Parsed:
     engine: str | None = None  # the engine the file itself names
 
 
+@lru_cache(maxsize=256)
 def parse_file(text: str, path: str, engine: str | None = None) -> Parsed:
     """Reads a catalogue file; `engine` is what its folder says it belongs to ("shared" too)."""
     problems: list[Problem] = []

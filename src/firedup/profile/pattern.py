@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 _REFUSED_GROUPS = {
     "(?=": "look-ahead",
@@ -50,6 +51,7 @@ class Shape:
         return min(map(len, self.fixed)) if self.fixed else 0
 
 
+@lru_cache(maxsize=2048)
 def parse_pattern(pattern: str) -> Shape:
     """Reads `pattern`; raises PatternError for what the subset does not hold."""
     reader = _Reader(pattern)

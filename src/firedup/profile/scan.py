@@ -93,7 +93,7 @@ def make_scanner(
 
     try:
         return TwoPassScanner(_compile([e.coarse for e in expressions], blobs), make_exact)
-    except HyperscanMissingError:
+    except (HyperscanMissingError, ValueError):  # a user's pattern may be too large for it
         return SetScanner(expressions)
 
 
