@@ -122,6 +122,17 @@ class HyperscanScanner:
         found.sort()
         return found
 
+    def ids(self, text: bytes) -> list[int]:
+        """The numbers of the patterns that `text` meets, ascending."""
+        found: set[int] = set()
+        note = found.add
+
+        def on_match(number: int, _start: int, _end: int, _flags: int, _context: object) -> None:
+            note(number)
+
+        self.database.scan(text, match_event_handler=on_match)
+        return sorted(found)
+
 
 def compile_hyperscan(patterns: Sequence[bytes]) -> HyperscanScanner:
     """Compiles for blocks; raises ValueError, or HyperscanMissingError where there is none."""

@@ -8,8 +8,8 @@ import re2
 
 from firedup.core.model import Line
 from firedup.core.rule import Hit, Role, Rule
-from firedup.profile.engine import Expression, search_set
-from firedup.profile.scan import Blobs, make_scanner
+from firedup.profile.engine import Expression
+from firedup.profile.scan import Blobs, make_filter, make_scanner
 from firedup.profile.schema import Catalogue
 
 
@@ -31,7 +31,8 @@ class CatalogueMatcher:
     ) -> None:
         self._rules = tuple(rules)
         self._compiled: dict[int, re2._Regexp] = {}
-        self._set = search_set([Expression(rule.pattern).data for rule in rules])
+        patterns = [rule.pattern for rule in rules]
+        self._filter = make_filter(patterns, blobs, uses_hyperscan=uses_hyperscan)
         self._gauge_literals = tuple(
             dict.fromkeys(rule.literal.encode() for rule in rules if rule.literal)
         )
@@ -51,9 +52,9 @@ class CatalogueMatcher:
         """All rules that `line.text` meets, in the order of the rules given."""
         data = line.text.encode(errors="replace")
         hits = []
-        for index in sorted(self._set.Match(data) or ()):
+        for index in self._filter.candidates(data):
             found = self._regexp(index).search(data)
-            if found is None:  # the set and the single pattern disagree: believe the pattern
+            if found is None:
                 continue
             captures = {
                 name.decode(): value.decode(errors="replace")

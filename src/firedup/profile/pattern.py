@@ -60,6 +60,9 @@ def parse_pattern(pattern: str) -> Shape:
     branches, parts = reader.choice(depth=0)
     if reader.at < len(pattern):
         raise PatternError('")" without "("', reader.at)
+    if (start or reader.is_caseless) and not pattern.isascii():
+        at = next(i for i, char in enumerate(pattern) if not char.isascii())
+        raise PatternError("only ASCII can be matched in any case", at)
     fixed = _weakest(branches)
     if fixed and start:
         fixed = tuple(text.lower() for text in fixed)

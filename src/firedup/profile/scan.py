@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from collections.abc import Callable, Sequence
 from typing import Protocol
@@ -15,6 +16,8 @@ from firedup.profile.engine import (
     search_set,
     store_hyperscan,
 )
+
+FORM = 1  # of the stored databases; count up when Expression rewrites patterns otherwise
 
 # So many finds per KiB of block are cheaper to look at than a second, exact pass over the block.
 _CHEAP_PER_KIB = 1 / 8
@@ -80,30 +83,65 @@ class SetScanner:
         return found
 
 
+class LineFilter(Protocol):
+    """Says which patterns a line may meet."""
+
+    def candidates(self, line: bytes) -> Sequence[int]:
+        """Numbers of patterns, ascending: all that the line meets, perhaps more."""
+
+
+class CoarseFilter:
+    """Candidates by the fixed texts of the patterns; needs no warming up, as an automaton does."""
+
+    def __init__(self, coarse: HyperscanScanner) -> None:
+        self._coarse = coarse
+
+    def candidates(self, line: bytes) -> Sequence[int]:
+        """Numbers as LineFilter promises."""
+        return self._coarse.ids(line)
+
+
+class SetFilter:
+    """Candidates by an RE2 set."""
+
+    def __init__(self, patterns: Sequence[str]) -> None:
+        self._set = search_set([pattern.encode() for pattern in patterns])
+
+    def candidates(self, line: bytes) -> Sequence[int]:
+        """Numbers as LineFilter promises."""
+        return sorted(self._set.Match(line) or ())
+
+
 def make_scanner(
     patterns: Sequence[str], blobs: Blobs | None = None, *, uses_hyperscan: bool = True
 ) -> Scanner:
     """The fastest scanner that this machine has; compiled patterns are kept in `blobs`."""
-    expressions = [Expression(pattern) for pattern in patterns]
-    if not uses_hyperscan or not expressions:
-        return SetScanner(expressions)
-
-    def make_exact() -> HyperscanScanner:
-        return _compile([e.for_blocks for e in expressions], blobs)
-
-    try:
-        return TwoPassScanner(_compile([e.coarse for e in expressions], blobs), make_exact)
-    except (HyperscanMissingError, ValueError):  # a user's pattern may be too large for it
-        return SetScanner(expressions)
+    if uses_hyperscan and patterns:
+        with contextlib.suppress(HyperscanMissingError, ValueError):
+            coarse = _database(patterns, "coarse", blobs)
+            return TwoPassScanner(coarse, lambda: _database(patterns, "for_blocks", blobs))
+    return SetScanner([Expression(pattern) for pattern in patterns])
 
 
-def _compile(patterns: Sequence[bytes], blobs: Blobs | None) -> HyperscanScanner:
-    digest = hashlib.sha256(b"\0".join(patterns)).hexdigest()[:32]
-    name = f"patterns-{digest}"
+def make_filter(
+    patterns: Sequence[str], blobs: Blobs | None = None, *, uses_hyperscan: bool = True
+) -> LineFilter:
+    """The fastest filter that this machine has; compiled patterns are kept in `blobs`."""
+    if uses_hyperscan and patterns:
+        with contextlib.suppress(HyperscanMissingError, ValueError):
+            return CoarseFilter(_database(patterns, "coarse", blobs))
+    return SetFilter(patterns)
+
+
+def _database(patterns: Sequence[str], kind: str, blobs: Blobs | None) -> HyperscanScanner:
+    """Raises HyperscanMissingError, or ValueError for a pattern that is too large for it."""
+    # The database is looked up before any pattern is read: reading hundreds takes its time.
+    digest = hashlib.sha256("\0".join(patterns).encode()).hexdigest()[:32]
+    name = f"patterns-{kind}-{FORM}-{digest}"
     stored = blobs.get(name) if blobs else None
     if stored is not None and (loaded := load_hyperscan(stored)) is not None:
         return loaded
-    scanner = compile_hyperscan(patterns)
+    scanner = compile_hyperscan([getattr(Expression(p), kind) for p in patterns])
     if blobs:
         blobs.put(name, store_hyperscan(scanner))
     return scanner
