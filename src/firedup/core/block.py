@@ -78,7 +78,8 @@ class _Open:
 
     number: int
     source: Source
-    has_prefix: bool  # its lines carry the engine's prefix each
+    # Its lines carry the engine's prefix each; None until the line after the first shows.
+    has_prefix: bool | None
     shape: Shape = Shape.FRAME
     position: int = 0
     frames: int = 0
@@ -125,15 +126,22 @@ class Blocks:
         if not has_prefix and self._open and source == Source():
             source = self._open[-1].source
         self._count += 1
-        # "… hit an exception: Traceback" has a prefix, but the lines that follow have none.
-        is_inline = not line.message.lstrip(" |+-").startswith(_TRACEBACK)
-        self._open.append(_Open(self._count, source, has_prefix and not is_inline))
+        self._open.append(_Open(self._count, source, None if has_prefix else False))
         del self._open[:-16]
         return Mark(Shape.OPENER, source, self._count)
 
     def _owner(self, line: Line, *, has_prefix: bool) -> _Open | None:
         for block in reversed(self._open):
-            if block.has_prefix:
+            if block.has_prefix is None:
+                # "… hit an exception: Traceback" has a prefix, and the lines that follow have none
+                # where one record spans them all.
+                if has_prefix and block.source == line.source:
+                    block.has_prefix = True
+                    return block
+                if not has_prefix:
+                    block.has_prefix = False
+                    return block
+            elif block.has_prefix:
                 if has_prefix and block.source == line.source:
                     return block
             elif not has_prefix:
@@ -162,7 +170,7 @@ class Blocks:
             return Mark(Shape.LINK, block.source, block.number, block.position)
         block.details += 1
         is_over = block.details > MAX_DETAIL_LINES or (
-            block.has_prefix and bool(text.strip()) and not text[:1].isspace()
+            bool(block.has_prefix) and bool(text.strip()) and not text[:1].isspace()
         )
         self._close_when(block, is_over=is_over)
         if is_over and block.has_prefix:

@@ -148,7 +148,17 @@ class Judgement:
             )
         pulse = self.liveness.pulse(self.now_ns)
         is_silent = pulse.quiet_s is not None and pulse.quiet_s >= BUFFERED_S
-        if is_silent and pulse.is_busy and not facts.was_ready and not facts.has_exited:
+        if not is_silent or not pulse.is_busy or facts.was_ready or facts.has_exited:
+            return
+        bar = self.reader.bar(self.now_ns)
+        if bar is not None and bar.done >= bar.total:
+            yield Finding(
+                "busy-after-full-bar",
+                Severity.NOTE,
+                "The bar is full and the stage goes on: repacking or slower ranks print nothing.",
+                (Evidence("sample", f"busy, and the log silent for {pulse.quiet_s:.0f} s"),),
+            )
+        else:
             yield Finding(
                 "log-quiet-process-busy",
                 Severity.NOTE,

@@ -11,7 +11,7 @@ from firedup.core.model import Source
 _NS = 1_000_000_000
 
 # Control sequences of terminals: CSI, OSC and the two-byte ones.
-_ESCAPE = re.compile(r"\x1b(?:\[[0-9;:?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
+_ESCAPE = re.compile(r"\x1b(?:\[[0-9;:?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[=>@-Z\\-_])")
 
 # Written by whoever collected the log, outermost first; peeled off as often as they occur.
 _COLLECTOR = re.compile(
@@ -38,6 +38,11 @@ _VLLM = re.compile(
 _TORCH_RANK = re.compile(r"\[rank(?P<rank>\d+)\]: ?")
 # llama.cpp: minutes.seconds.milliseconds.microseconds level component: message
 _LLAMA = re.compile(r"(?P<m>\d+)\.(?P<s>\d\d)\.(?P<ms>\d{3})\.(?P<us>\d{3}) [DIWEC] ")
+# A record whose writer did not wait for the end of a progress bar (or of a line without one).
+_GLUED = re.compile(
+    r"(?<=\S)(?:\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d"
+    r"|\([A-Z][\w.:-]{0,60} pid=\d+(?:, ip=[^)]{1,64})?\) )"
+)
 _TITLE_RANK = re.compile(r"(?:^|_)((?:(?:DP|PP|TP|EP)\d+)(?:_(?:DP|PP|TP|EP)\d+)*)$")
 
 
@@ -87,6 +92,9 @@ def parse_prefix(text: str, year: int) -> Prefix:
             break
         stamp_ns = _collector_stamp(found.group()) or stamp_ns
         at = found.end()
+    glued = _GLUED.search(text, at)
+    if glued is not None and not text.startswith(("[", "("), at):
+        at = glued.start()
     if (titled := _TITLED.match(text, at)) is not None:
         title, pid, at = titled["title"], int(titled["pid"]), titled.end()
         of_title = _TITLE_RANK.search(title)

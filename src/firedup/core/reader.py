@@ -162,7 +162,9 @@ class LogReader:
             if hit.rule.finding is not None:
                 self._find(hit)
             was_ready = self.startup.is_ready
-            if self.startup.feed(hit, at) and hit.rule.stage is not Stage.SERVING:
+            has_moved = self.startup.feed(hit, at) and hit.rule.stage is not Stage.SERVING
+            # A frame of a traceback shows where the engine was, not that it goes on.
+            if has_moved and entry.mark.shape is not Shape.FRAME:
                 is_up = self.startup.is_ready and not was_ready
                 self.diagnosis.go_on(line.source.rank, is_up=is_up)
         if hits and not all(hit.rule.role is Role.BENIGN for hit in hits):

@@ -94,9 +94,15 @@ class Startup:
         return True
 
     def stage_of(self, rank: str | None) -> Stage | None:
-        """The stage that `rank` is in; the server's own when the rank has shown none."""
+        """The stage that `rank` is in; the server's own when the rank has shown none.
+
+        Who has finished dist-init is loading: every engine does that next, some without a word.
+        """
         known = self._ranks.get(rank)
-        return known.stage if known and rank is not None else self.stage
+        stage = known.stage if known and rank is not None else self.stage
+        span = self._spans.get(stage) if stage else None
+        is_past = known.has_finished if known and rank is not None else bool(span and span.ended)
+        return Stage.LOAD_WEIGHTS if stage is Stage.DIST_INIT and is_past else stage
 
     def ranks(self) -> tuple[RankState, ...]:
         """All ranks that named themselves, in the order of their numbers."""

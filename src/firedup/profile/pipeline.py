@@ -105,6 +105,7 @@ class Pipeline:
             self._lifecycle.feed(Trigger.READY)
         begun, sample, exited = out.begun, self._liveness.sample, out.exited
         stage_begun = startup.stage_begun()
+        is_over = exited is not None or explanation.verdict is Verdict.CRASHED
         has_log = self._offset > 0 or self._generation > 0
         return Snapshot(
             now_ns=now_ns,
@@ -120,13 +121,16 @@ class Pipeline:
                 else None
             ),
             quiet_s=self._liveness.pulse(now_ns).quiet_s,
-            progress=self._reader.bar(now_ns),
+            progress=None if is_over else self._reader.bar(now_ns),
             ranks=startup.ranks(),
             last_line=self._reader.last_known or self._tail.last(),
             highlight=self._tail.highlight,
             tail=self._tail.lines(),
             waiting_for=self._readiness.waiting_for(
-                startup.stage, log_ready=startup.is_ready, has_log=has_log
+                startup.stage,
+                log_ready=startup.is_ready,
+                has_log=has_log,
+                is_over=is_over,
             ),
             checks=self._readiness.checks(log_ready=startup.is_ready),
             has_open_port=sample is not None and self._readiness.spec.port in sample.ports,
