@@ -16,6 +16,7 @@ MODULES = (  # in the order in which they need one another
     "serve",
     "file",
     "inotify",
+    "sibling",
     "follow",
     "proc",
     "port",

@@ -14,6 +14,7 @@ from firedup.host.agent.inotify import (
     nearest_folder,
 )
 from firedup.host.agent.serve import Stream
+from firedup.host.agent.sibling import find_copy, find_moved, identity_of, open_next
 from firedup.host.agent.system import boottime_ns
 from firedup.host.agent.wire import DATA, DATA_HEADER, DATA_LIMIT
 
@@ -43,8 +44,10 @@ class Follow(Stream):
         self.identity = None  # type: tuple[int, int] | None
         if args.get("ino") is not None:
             self.identity = (int(args["dev"]), int(args["ino"]))
+        self.known = set()  # type: set[tuple[int, int]]  # files that were opened
         self.file = -1
         self.seen = self.offset  # the largest size known of this generation
+        self.must_arm = True
         self.is_missing = False
         self.is_detour = False  # reading a rotator's copy of what was truncated
         self.events = collections.deque()  # type: collections.deque[dict[str, Any]]
@@ -65,22 +68,32 @@ class Follow(Stream):
     def on_due(self) -> None:
         """A look without a notice."""
         self._note_size()
+        self.must_arm = True
         self.is_ready = True
 
     def _on_notice(self) -> None:
         names = (os.path.basename(self.path), os.path.basename(os.path.realpath(self.path)), "")
         folder = os.path.dirname(self.path)
-        for path, name in self.inotify.take():
+        for path, name, is_content in self.inotify.take():
             if name in names or not os.path.isdir(folder) or path != folder:
                 self._note_size()
                 self.is_ready = True
+                self.must_arm = self.must_arm or not is_content
 
     def _note_size(self) -> None:
-        """Remembers how much there was, so that what gets destroyed unread can be counted."""
-        if self.file >= 0 and not self.is_detour:
+        """While the reader gives no credit: remembers how much there is that may get destroyed."""
+        if self.file >= 0 and self.credit <= 0 and not self.is_detour and self._is_same_past():
             self.seen = max(self.seen, os.fstat(self.file).st_size)
 
+    def _is_same_past(self) -> bool:
+        past = os.pread(self.file, len(self.tail), self.offset - len(self.tail))
+        return past == self.tail
+
     def _arm(self) -> bool:
+        """Watches what matters now; True when there is something new to look at."""
+        if not self.must_arm:
+            return False
+        self.must_arm = False
         real = os.path.realpath(self.path)
         wanted = {nearest_folder(self.path): FOLDER_NOTICES}
         wanted[nearest_folder(real)] = FOLDER_NOTICES
@@ -100,6 +113,8 @@ class Follow(Stream):
                     break
                 continue
             data = self._read(room)
+            if data is None:
+                continue
             if data:
                 self.pause_s = _POLL_S[0]
                 return DATA, data
@@ -125,22 +140,23 @@ class Follow(Stream):
 
     # ---- reading -----------------------------------------------------------------------------
 
-    def _read(self, room: int) -> bytes:
-        """Header and new bytes, or nothing at the end of the file (or of this generation)."""
+    def _read(self, room: int) -> "bytes | None":
+        """Header and new bytes, nothing at the end of the file, None when it is another now."""
         if not self.tail:
             self._skip_hole()
         before = len(self.tail)
         data = os.pread(self.file, before + min(room, DATA_LIMIT), self.offset - before)
         if data[:before] != self.tail:
             self._leave_truncated()
-            return b""
+            return None
         data = data[before:]
         if not data:
             return b""
         header = DATA_HEADER.pack(boottime_ns(), self.generation, self.offset)
         self.tail = (self.tail + data[-TAIL_BYTES:])[-TAIL_BYTES:]
         self.offset += len(data)
-        self.seen = max(self.seen, self.offset)
+        is_full = len(data) == min(room, DATA_LIMIT)
+        self.seen = os.fstat(self.file).st_size if is_full else self.offset
         return header + data
 
     def _skip_hole(self) -> None:
@@ -172,35 +188,47 @@ class Follow(Stream):
                 self.is_missing = True
                 self._tell("missing")
             return bool(self.events)
-        if (there.st_dev, there.st_ino) == self.identity:
+        if identity_of(there) == self.identity:
             if self.is_missing:
                 self.is_missing = False
                 self._tell("appeared")
             return bool(self.events)
         # Another file took the name. The writer may still use the old one, so that one is read
         # until the new one has content, and once more after that has been seen.
-        if there.st_size == 0:
-            return False
-        if os.fstat(self.file).st_size > self.offset:
+        return there.st_size > 0 and self._move_on()
+
+    def _move_on(self) -> bool:
+        """Goes to the file that came after the present one, unless that is not read to its end."""
+        try:
+            new = open_regular(self.path)
+        except (FileNotFoundError, NotADirectoryError):
+            return True  # and look again
+        # What was moved away before `new` got the name is seen now that `new` is held.
+        between = open_next(self.path, self.file, self.known)
+        if between >= 0:
+            os.close(new)
+            new = between
+        if os.fstat(self.file).st_size > self.offset or identity_of(os.fstat(new)) == self.identity:
+            os.close(new)
             return True
         self._close_file()
-        self._begin_again("rotated")
+        self._begin_again("rotated", new)
         return True
 
     # ---- finding and changing files ----------------------------------------------------------
 
     def _find(self) -> bool:
         """Opens the log for the first time or after it was missing; False when there is none."""
-        is_known = self.identity is not None
         try:
-            self._open_file(self.path)
+            self._hold(open_regular(self.path))
         except (FileNotFoundError, NotADirectoryError):
             self.file = -1
-        if is_known and (self.file < 0 or self.found != self.identity):
-            moved = self._search(lambda _, found: (found.st_dev, found.st_ino) == self.identity)
+        if self.identity is not None and (self.file < 0 or self.found != self.identity):
+            moved = find_moved(self.path, self.identity)
             if moved is not None:
                 self._close_file()
-                self._open_file(moved)
+                self._hold(open_regular(moved))
+                self._accept()
                 self._tell("opened")
                 return True
             if self.file >= 0:
@@ -213,34 +241,40 @@ class Follow(Stream):
                 self.is_missing = True
                 self._tell("missing")
             return bool(self.events)
-        self.identity = self.found
+        self._accept()
         self._tell("appeared" if self.is_missing else "opened")
         self.is_missing = False
         return True
 
-    def _open_file(self, path: str) -> None:
-        self.file = open_regular(path)
-        found = os.fstat(self.file)
-        self.found = (found.st_dev, found.st_ino)
+    def _hold(self, file: int) -> None:
+        self.file = file
+        self.found = identity_of(os.fstat(file))
+        self.must_arm = True
+
+    def _accept(self) -> None:
+        """The file that is held is the log now."""
+        self.identity = self.found
+        self.known.add(self.found)
 
     def _close_file(self) -> None:
+        self.must_arm = True
         if self.file >= 0:
             os.close(self.file)
         self.file = -1
 
-    def _begin_again(self, state: str) -> None:
-        """A new generation begins with the file that has the name now, if there is one."""
+    def _begin_again(self, state: str, file: int = -1) -> None:
+        """A new generation begins, with the open `file` or the one that has the name now."""
         self.generation += 1
         self.offset = 0
         self.seen = 0
         self.tail = b""
         self.identity = None
         try:
-            self._open_file(self.path)
+            self._hold(file if file >= 0 else open_regular(self.path))
         except (FileNotFoundError, NotADirectoryError):
             self._tell(state)
             return
-        self.identity = self.found
+        self._accept()
         self.is_missing = False
         self._tell(state)
 
@@ -251,39 +285,14 @@ class Follow(Stream):
             self.is_detour = False
             self._begin_again("truncated")
             return
-        copy = self._search(self._holds_our_past) if self.tail else None
+        copy = None
+        if self.tail and self.identity is not None:
+            copy = find_copy(self.path, self.identity, self.offset, self.tail)
         self._close_file()
         if copy is not None:
-            self._open_file(copy)
+            self._hold(open_regular(copy))
             self.is_detour = True
             return
         if self.seen > self.offset:
             self._tell("gap", lost_bytes=self.seen - self.offset)
         self._begin_again("truncated")
-
-    def _holds_our_past(self, path: str, found: "os.stat_result") -> bool:
-        if (found.st_dev, found.st_ino) == self.identity or found.st_size < self.offset:
-            return False
-        try:
-            file = open_regular(path)
-        except OSError:
-            return False
-        try:
-            past = os.pread(file, len(self.tail), self.offset - len(self.tail))
-            return past == self.tail
-        finally:
-            os.close(file)
-
-    def _search(self, accepts: "Any") -> "str | None":
-        """The newest file beside the log, named after it, that `accepts(path, stat)`."""
-        folder, name = os.path.split(os.path.realpath(self.path))
-        stem = name.split(".")[0] or name
-        try:
-            beside = [e for e in os.scandir(folder) if e.name.startswith(stem) and e.name != name]
-            candidates = [(e.stat().st_mtime_ns, e.path, e.stat()) for e in beside if e.is_file()]
-        except OSError:
-            return None
-        for _, path, found in sorted(candidates, key=lambda c: c[0], reverse=True):
-            if accepts(path, found):
-                return path
-        return None

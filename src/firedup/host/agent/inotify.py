@@ -64,9 +64,12 @@ class Inotify:
         if known is not None and known[0] not in [w for w, _ in self._watches.values()]:
             self._libc.inotify_rm_watch(self.file, known[0])
 
-    def take(self) -> "list[tuple[str, str]]":
-        """(watched path, name inside it or "") of all notices so far; a lost one is ("", "")."""
-        notices = []  # type: list[tuple[str, str]]
+    def take(self) -> "list[tuple[str, str, bool]]":
+        """(watched path, name inside it or "", whether only content changed) of each notice.
+
+        A notice about something not watched any more, or a lost one, has neither path nor name.
+        """
+        notices = []  # type: list[tuple[str, str, bool]]
         while True:
             try:
                 data = os.read(self.file, 65536)
@@ -82,7 +85,7 @@ class Inotify:
                 if mask & (_IGNORED | _DELETE_SELF | _MOVE_SELF):
                     for path in paths:
                         self._watches.pop(path)
-                notices += [(path, name) for path in paths or [""]]
+                notices += [(path, name, mask == _MODIFY) for path in paths or [""]]
 
     def close(self) -> None:
         """Gives the kernel's object back."""

@@ -1,0 +1,71 @@
+"""An agent on this machine with its own state folder, and servers that never outlive a test."""
+
+import os
+import secrets
+import signal
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+from typing import Any, Protocol
+
+import psutil
+import pytest
+
+from firedup.host.base import local_host
+from firedup.host.launch import Launch, launch_server
+from firedup.host.link import Agent, open_agent
+from firedup.host.manifest import Manifest, new_run_id
+
+
+class Launcher(Protocol):
+    """Launches a command as a run; keywords go to the manifest."""
+
+    async def __call__(self, *argv: str, **manifest: Any) -> Launch: ...
+
+
+@pytest.fixture
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The state folder of this test's hosts; what was started in it is killed afterwards."""
+    folder = tmp_path / "state"
+    monkeypatch.setenv("XDG_STATE_HOME", str(folder))
+    yield folder
+    _kill_left(str(folder))
+
+
+@pytest.fixture
+async def agent(state: Path) -> AsyncIterator[Agent]:
+    async with open_agent(local_host()) as opened:
+        yield opened
+
+
+@pytest.fixture
+def launch(agent: Agent) -> Launcher:
+    async def start(*argv: str, **manifest: Any) -> Launch:
+        run_id = new_run_id(time.time_ns(), "test", secrets.token_hex(4))
+        return await launch_server(agent, Manifest(run_id, "test", argv, **manifest))
+
+    return start
+
+
+def _kill_left(state: str) -> None:
+    """Ends every process that was started with this state folder, keepers included."""
+    left = []
+    for process in psutil.process_iter():
+        try:
+            if process.pid != os.getpid() and process.environ().get("XDG_STATE_HOME") == state:
+                process.send_signal(signal.SIGKILL)
+                left.append(process)
+        except psutil.Error:
+            continue
+    psutil.wait_procs(left, timeout=10)
+
+
+@pytest.fixture
+def is_alive() -> Callable[[int], bool]:
+    def ask(pid: int) -> bool:
+        try:
+            return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
+        except psutil.NoSuchProcess:
+            return False
+
+    return ask
