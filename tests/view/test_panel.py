@@ -127,7 +127,7 @@ def test_before_anything_is_known_it_says_what_it_waits_for():
 
     assert draw(moment, 60) == snapshot("""\
 watching                                              +00:00
-○ ready  · log  · health  · own port  · token
+⠋ ready  · log  · health  · own port  · token
 
   waits for   the log to appear\
 """)
@@ -187,7 +187,7 @@ def test_what_the_processes_do_is_shown():
     pace = Pace(cpu_cores=7.8, read_bytes_per_s=1.2e9)
     text = "\n".join(render_panel(story.loading(), Paper(columns=100), pace=pace))
 
-    assert "pid 4200 and 8 more · 7.80 cores busy · 61.1 GB memory · reads 1.20 GB/s" in text
+    assert "pid 4200 and 8 more · 7.8 cores busy · 61.1 GB memory · reads 1.20 GB/s" in text
 
 
 @given(st.floats(0, 1), st.integers(1, 60))
@@ -196,3 +196,19 @@ def test_a_bar_is_full_only_at_the_end(fraction, columns):
 
     assert count_columns(bar) == columns
     assert (bar == "━" * columns) == (fraction == 1)
+
+
+def test_a_silent_log_is_no_alarm_while_the_processes_work():
+    moment = replace(story.loading(), quiet_s=250.0)
+    paper = Paper(columns=100, has_colour=True)
+    idle = "\n".join(render_panel(moment, paper, pace=Pace(0.0, 0.0)))
+    busy = "\n".join(render_panel(moment, paper, pace=Pace(0.0, 1.2e9)))
+
+    assert "\x1b[33mquiet for 4 min 10 s\x1b[0m" in idle
+    assert "quiet for 4 min 10 s, while its processes work" in busy
+    assert "\x1b[33m" not in busy
+
+
+def test_a_full_bar_is_not_the_end_of_its_stage():
+    assert "64/64 shards 100 %, and goes on" in draw(story.loading(done=64), 100)
+    assert "64/64 shards, and goes on" in draw(story.loading(done=64), 40)

@@ -64,7 +64,7 @@ def test_the_pace_is_the_difference_of_two_samples():
 
     assert (pace.cpu_cores, pace.read_bytes_per_s) == (1.5, 2e9)
     assert say_processes(moment(2, process()), pace) == (
-        "pid 1 · 1.50 cores busy · 1.00 GB memory · reads 2.00 GB/s"
+        "pid 1 · 1.5 cores busy · 1.00 GB memory · reads 2.00 GB/s"
     )
 
 

@@ -60,7 +60,7 @@ def test_a_heartbeat_says_what_is_known_when_nothing_changes():
         "12:04:48 +02:11 load-weights 23/64 shards 36 % ~3 min left",
         "TP3, TP5 behind",
         "log quiet for 31 s",
-        "pid 4200 and 8 more · 9.00 cores busy · 61.1 GB memory · reads 1.16 GB/s",
+        "pid 4200 and 8 more · 9.0 cores busy · 61.1 GB memory · reads 1.16 GB/s",
     ]
     assert view.feed(story.loading(132)) == ()
 

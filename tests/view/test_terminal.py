@@ -1,6 +1,9 @@
 import io
 import threading
 
+import pytest
+
+from firedup.view.pace import Pace
 from firedup.view.paper import Paper
 from firedup.view.terminal import Terminal, can_draw
 from tests.view import story
@@ -71,6 +74,23 @@ def test_a_terminal_that_is_gone_does_not_end_the_watch():
         stream.close()
         view.feed(story.ready())
         view.close(story.ready())
+
+
+def test_a_fault_in_the_drawing_thread_reaches_the_one_who_feeds():
+    asked = threading.Event()
+
+    def size():
+        asked.set()
+        raise ZeroDivisionError
+
+    view = Terminal(Stream(), Paper(columns=100), size=size)
+    view._fed = (story.capturing(), Pace(), 0.0)
+    view._thread.start()
+    assert asked.wait(20)
+    view._thread.join()
+
+    with pytest.raises(ZeroDivisionError):
+        view.feed(story.capturing())
 
 
 def test_a_picture_needs_a_terminal_with_a_cursor():

@@ -6,6 +6,7 @@ from firedup.core.model import Snapshot
 from firedup.view.pace import Pace
 from firedup.view.paper import COMPACT_BELOW, Paper, count_columns, pad
 from firedup.view.phrase import (
+    IDLE_CORES,
     QUIET_S,
     say_last_line,
     say_processes,
@@ -23,12 +24,15 @@ def render_now(snapshot: Snapshot, paper: Paper, *, pace: Pace, age_s: float = 0
     """An empty line and the facts below it; nothing when nothing is known."""
     quiet_s = 0.0 if snapshot.quiet_s is None else snapshot.quiet_s + age_s
     quiet = f"quiet for {render_duration(int(quiet_s))}" if quiet_s >= QUIET_S else ""
+    is_busy = (pace.cpu_cores or 0.0) >= IDLE_CORES or bool(pace.read_bytes_per_s)
+    if quiet and is_busy:
+        quiet += ", while its processes work"
     facts = (
         ("", say_state(snapshot), "yellow"),
         ("ranks", say_ranks(snapshot), ""),
         ("waits for", say_wait(snapshot), ""),
         ("last line", say_last_line(snapshot), "faint"),
-        ("log", quiet, "yellow" if quiet_s >= _LONG_QUIET_S else ""),
+        ("log", quiet, "yellow" if quiet_s >= _LONG_QUIET_S and not is_busy else ""),
         ("processes", say_processes(snapshot, pace), ""),
     )
     draw = _compact_fact if paper.columns < COMPACT_BELOW else _fact

@@ -77,7 +77,8 @@ class _Drawing:
             passages.append(Passage(stage, None, "host", None, is_over=False))
         names = max((count_columns(p.stage) for p in passages), default=0)
         lines = [line for p in passages for line in self._stage(p, max(names, 12))]
-        return [*lines, *self._ready()]
+        is_between = not any(p.stage is stage and not p.is_over for p in passages)
+        return [*lines, *self._ready(is_next=is_between)]
 
     def _stage(self, passage: Passage, names: int) -> list[str]:
         paper, at = self._paper, self._at
@@ -115,12 +116,14 @@ class _Drawing:
             return VERDICT_LOOKS[verdict]
         if not is_current:
             return "·", "faint"
+        return self._spinner(), "cyan"
+
+    def _spinner(self) -> str:
         seconds = self._at.elapsed_s + self._age_s
-        return _SPINNER[int(seconds * _SPINS_PER_S) % len(_SPINNER)], "cyan"
+        return _SPINNER[int(seconds * _SPINS_PER_S) % len(_SPINNER)]
 
     def _bar_and_text(self, progress: Progress, room: int) -> str:
-        is_moving = self._at.explanation.verdict is Verdict.LOADING
-        text = say_progress(progress, is_moving=is_moving)
+        text = self._say(progress)
         columns = min(_BAR_COLUMNS, room - count_columns(text) - 2)
         return (
             self._paper.cut(text, room)
@@ -128,10 +131,16 @@ class _Drawing:
             else f"{self._bar(progress.fraction, columns)}  {text}"
         )
 
+    def _say(self, progress: Progress) -> str:
+        is_moving = self._at.explanation.verdict is Verdict.LOADING
+        text = say_progress(progress, is_moving=is_moving)
+        # A full bar is not the end of its stage: what it counts is often the quick part.
+        return f"{text}, and goes on" if is_moving and progress.fraction >= 1 else text
+
     def _compact_bar(self, progress: Progress) -> list[str]:
         share = render_percent(progress.fraction)
         columns = self._paper.columns - count_columns(share) - 4
-        text = say_progress(progress).replace(f" {share}", "", 1)
+        text = self._say(progress).replace(f" {share}", "", 1)
         return [
             f"  {self._bar(progress.fraction, columns)}  {share}",
             f"  {self._paper.cut(text, self._paper.columns - 2)}",
@@ -141,8 +150,8 @@ class _Drawing:
         is_stuck = self._at.explanation.verdict not in (Verdict.LOADING, Verdict.READY)
         return render_bar(fraction, columns, self._paper, tone="yellow" if is_stuck else "green")
 
-    def _ready(self) -> list[str]:
-        """Ready, or the four checks as far as they are answered."""
+    def _ready(self, *, is_next: bool) -> list[str]:
+        """Ready, or the four checks as far as they are answered; `is_next` when no stage runs."""
         paper, checks = self._paper, self._at.checks
         verdict = self._at.explanation.verdict
         if verdict is Verdict.READY:
@@ -163,4 +172,6 @@ class _Drawing:
         said = gap.join(
             paper.paint(looks[answer][0], looks[answer][1]) + f" {name}" for name, answer in answers
         )
-        return [f"{paper.paint('○', 'faint')} {paper.paint('ready', 'faint')}{gap}{said}"]
+        is_turning = is_next and verdict is Verdict.LOADING and not self._at.is_final
+        symbol = paper.paint(self._spinner(), "cyan") if is_turning else paper.paint("○", "faint")
+        return [f"{symbol} {paper.paint('ready', '' if is_turning else 'faint')}{gap}{said}"]

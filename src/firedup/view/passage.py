@@ -15,7 +15,7 @@ class Passage:
     """One stage as the whole server passed it.
 
     `began_ns` is wall time of `clock`; `seconds` is None while it goes on; `spread` says how the
-    ranks differ and is "" where they do not.
+    ranks differ, or which was the last where only that is known, and is "" where they do not.
     """
 
     stage: Stage
@@ -64,7 +64,7 @@ def _gather(stage: Stage, spans: list[StageSpan]) -> Passage:
 
 def _say_spread(by_rank: dict[str, float]) -> str:
     if len(by_rank) < 2:
-        return ""
+        return "".join(f"{clean(rank)} last" for rank in by_rank)
     least = min(by_rank, key=lambda rank: by_rank[rank])
     most = max(by_rank, key=lambda rank: by_rank[rank])
     if by_rank[most] - by_rank[least] < max(0.1, 0.02 * by_rank[most]):

@@ -6,7 +6,6 @@ from firedup.core.model import Checks, Ownership, Progress, Snapshot, Stage, Sta
 from firedup.view.pace import Pace
 from firedup.view.quantity import (
     render_duration,
-    render_figure,
     render_percent,
     render_remaining,
     render_size,
@@ -31,6 +30,7 @@ _SIGNALS = {
 }  # fmt: skip
 _MOST_NAMED = 4
 QUIET_S = 10.0
+IDLE_CORES = 0.05
 
 
 def say_progress(progress: Progress, *, is_moving: bool = True) -> str:
@@ -108,8 +108,8 @@ def say_processes(snapshot: Snapshot, pace: Pace) -> str:
     main = next((p for p in snapshot.processes if p.parent not in pids), snapshot.processes[0])
     said = [f"pid {main.pid}" + (f" and {len(pids) - 1} more" if len(pids) > 1 else "")]
     if pace.cpu_cores is not None:
-        idle = pace.cpu_cores < 0.01
-        said.append("idle" if idle else f"{render_figure(pace.cpu_cores)} cores busy")
+        idle = pace.cpu_cores < IDLE_CORES
+        said.append("idle" if idle else f"{pace.cpu_cores:.1f} cores busy")
     said.append(f"{render_size(memory)} memory")
     if pace.read_bytes_per_s:
         said.append(f"reads {render_size(pace.read_bytes_per_s)}/s")
@@ -145,7 +145,8 @@ def say_wait(snapshot: Snapshot) -> str:
     """What is waited for, unless that is no more than the end of the stage."""
     stage = snapshot.explanation.stage
     waiting = clean(snapshot.waiting_for)
-    return "" if stage is not None and waiting.startswith(stage) else waiting
+    is_known = waiting == "nothing more" or (stage is not None and waiting.startswith(stage))
+    return "" if is_known else waiting
 
 
 def say_last_line(snapshot: Snapshot) -> str:

@@ -125,8 +125,8 @@ def _facts(facts: list[tuple[str, str]], paper: Paper) -> list[str]:
 
 
 def _hints(snapshot: Snapshot, paper: Paper) -> list[str]:
-    """What can be done next with a run; nothing for a server that somebody else started."""
-    if snapshot.run is None:
+    """What can be done next with a run; nothing for a server that no command knows by name."""
+    if snapshot.run is None or not snapshot.run.id:
         return []
     name = clean(snapshot.run.name)
     if snapshot.explanation.verdict in _ALIVE and snapshot.state is not State.EXITED:

@@ -49,6 +49,7 @@ class Terminal:
         self._fed: tuple[Snapshot, Pace, float] | None = None
         self._wake = threading.Event()
         self._is_over = False
+        self._fault: Exception | None = None
         self._writing = threading.Lock()
         self._thread = threading.Thread(target=self._draw_on, name="firedup-view", daemon=True)
 
@@ -67,6 +68,8 @@ class Terminal:
 
     def feed(self, snapshot: Snapshot) -> tuple[str, ...]:
         """Show `snapshot` from now on. Returns nothing to print."""
+        if self._fault is not None:
+            raise self._fault
         before = self._fed
         self._pace = self._pace.feed(snapshot)
         self._fed = (snapshot, self._pace, self._clock())
@@ -98,21 +101,26 @@ class Terminal:
         self._write(self._region.close(lines, columns=columns, rows=rows))
 
     def _draw_on(self) -> None:
-        while not self._is_over:
-            self._wake.clear()
-            if self._fed is not None:
-                snapshot, pace, at_s = self._fed
-                with self._writing:
-                    columns, rows = self._size()
-                    lines = render_panel(
-                        snapshot,
-                        self._fitting_paper(columns),
-                        pace=pace,
-                        age_s=max(0.0, self._clock() - at_s),
-                        rows=max(1, rows - 1),
-                    )
-                    self._write(self._region.draw(lines, columns=columns, rows=rows))
-            self._wake.wait(REFRESH_S)
+        try:
+            while not self._is_over:
+                self._wake.clear()
+                if self._fed is not None:
+                    self._draw(*self._fed)
+                self._wake.wait(REFRESH_S)
+        except Exception as fault:  # noqa: BLE001 - handed over to the thread that feeds
+            self._fault = fault
+
+    def _draw(self, snapshot: Snapshot, pace: Pace, at_s: float) -> None:
+        with self._writing:
+            columns, rows = self._size()
+            lines = render_panel(
+                snapshot,
+                self._fitting_paper(columns),
+                pace=pace,
+                age_s=max(0.0, self._clock() - at_s),
+                rows=max(1, rows - 1),
+            )
+            self._write(self._region.draw(lines, columns=columns, rows=rows))
 
     def _write(self, text: str) -> None:
         try:
