@@ -1,0 +1,44 @@
+"""`firedup attach`: watch a run again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from firedup.cli import option
+from firedup.cli.command import command as make_command
+
+
+@make_command(
+    "attach",
+    example="""
+    firedup attach kimi --until exit
+    """,
+)
+@click.argument("run")
+@option.timeout
+@option.until
+@option.requires
+@option.host
+@option.profiles
+@option.showing
+def command(**given: Any) -> int:
+    """Watch a run again, to its verdict or to its end, from where its log was left.
+
+    RUN is a name (the newest run that has it; name~1 is the one before), or an id or its beginning.
+    """
+    from firedup.cli.drive import run_async
+    from firedup.cli.knowledge import load_knowledge
+    from firedup.cli.watching import watch_launched
+    from firedup.session.open import open_host
+    from firedup.session.run import find_run
+
+    knowledge = load_knowledge(given["profiles"])
+
+    async def attach() -> int:
+        async with open_host(given["host"]) as agent:
+            run = await find_run(agent, given["run"])
+            return await watch_launched(agent, knowledge, run, given)
+
+    return run_async(attach())

@@ -1,0 +1,79 @@
+"""Commands and groups of the program: click's, with an example at the end of their help."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from firedup.cli.overview import HELP
+
+
+class Command(click.Command):
+    """`example` is shown as it is, a line for each call of the program.
+
+    `takes_command` ends the options at the first word that is none, since the rest is the command
+    of a server with options of its own.
+    """
+
+    def __init__(
+        self, *args: Any, example: str = "", takes_command: bool = False, **rest: Any
+    ) -> None:
+        if takes_command:
+            settings = dict(rest.pop("context_settings", None) or {})
+            rest["context_settings"] = {**settings, "allow_interspersed_args": False}
+        super().__init__(*args, **rest)
+        self.example = example
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """The example."""
+        write_example(self.example, formatter)
+
+
+class Group(click.Group):
+    """A group that has an example, and advice for a command that it does not have."""
+
+    def __init__(self, *args: Any, example: str = "", **rest: Any) -> None:
+        rest.setdefault("no_args_is_help", False)
+        super().__init__(*args, **rest)
+        self.example = example
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """The example."""
+        write_example(self.example, formatter)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As click's, with advice when there is no such command."""
+        word, known = args[0], self.list_commands(ctx)
+        if word in known or ctx.resilient_parsing or word.startswith("-"):
+            return super().resolve_command(ctx, args)
+        raise click.UsageError(f"there is no command {word!r}. {self.advise(word, known)}", ctx)
+
+    def advise(self, word: str, known: list[str]) -> str:
+        """What may have been meant by `word`."""
+        near = difflib.get_close_matches(word, known, n=1)
+        return f"Did you mean {near[0]!r}?" if near else f"There are: {', '.join(known)}."
+
+
+def write_example(example: str, formatter: click.HelpFormatter) -> None:
+    """The section that every help ends with."""
+    with formatter.section("Example"):
+        for line in example.strip().splitlines():
+            formatter.write(f"  {line.strip()}\n")
+
+
+def command(
+    name: str, *, example: str, takes_command: bool = False
+) -> Callable[[Callable[..., int]], Command]:
+    """Make a command of a function that returns an exit status."""
+    return click.command(
+        name,
+        cls=Command,
+        short_help=HELP.get(name),
+        example=example,
+        takes_command=takes_command,
+    )

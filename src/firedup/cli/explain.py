@@ -1,0 +1,71 @@
+"""`firedup explain`: what logs tell."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from firedup.cli import option
+from firedup.cli.command import command as make_command
+
+
+@make_command(
+    "explain",
+    example="""
+    firedup explain server.log
+    ssh box cat server.log | firedup explain --json -
+    """,
+)
+@click.argument("logs", nargs=-1, required=True, metavar="LOG...")
+@option.json
+@click.option("--exit-status", is_flag=True, help="End with the status of the verdict.")
+@option.engine
+@option.profiles
+@option.colour
+def command(
+    *,
+    logs: tuple[str, ...],
+    as_json: bool,
+    exit_status: bool,
+    engine: str | None,
+    profiles: tuple[Path, ...],
+    no_color: bool,
+) -> int:
+    """Say what the log of a server tells: verdict, stages, cause and remedy.
+
+    LOG is a file, or - for standard input. Several logs give a statement each; with --json that is
+    one object a line, which carries the path. The exit status is 0 when every log could be read;
+    with --exit-status it is the gravest of the verdicts.
+    """
+    from firedup.cli.complaint import render_error
+    from firedup.cli.knowledge import load_knowledge
+    from firedup.cli.paper import choose_output
+    from firedup.cli.status import gravest, status_of
+    from firedup.core.error import UsageError
+    from firedup.session.explain import explain_path
+
+    matcher = load_knowledge(profiles, engine=engine).matcher
+    paper = choose_output(no_color=no_color)
+    statuses: list[int] = []
+    for path in logs:
+        shown = path if len(logs) > 1 else None
+        try:
+            explanation = explain_path(path, matcher=matcher, engine=engine)
+        except UsageError as error:
+            if shown is None:
+                raise
+            click.echo(f"firedup: {render_error(error)}", err=True)
+            statuses.append(error.exit_status)
+            continue
+        if as_json:
+            from firedup.view.record import record_explanation, render_json
+
+            click.echo(render_json(record_explanation(explanation, path=shown)))
+        else:
+            from firedup.view.explanation import render_explanation
+
+            gap = "\n" if statuses else ""
+            click.echo(gap + render_explanation(explanation, paper, path=shown), color=True)
+        statuses.append(status_of(explanation.verdict) if exit_status else 0)
+    return gravest(statuses)

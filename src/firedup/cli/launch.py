@@ -1,0 +1,52 @@
+"""What `firedup run` does: order, launch, watch, and a word when the watching is broken off."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from firedup.cli.compose import read_command
+from firedup.cli.drive import run_async
+from firedup.cli.knowledge import Knowledge, load_knowledge
+from firedup.cli.option import read_limit
+from firedup.cli.watching import say_launched, watch_launched
+from firedup.profile.schema import Catalogue
+from firedup.session.launch import launch
+from firedup.session.open import open_host
+from firedup.session.order import Order, read_env_file
+
+
+def launch_and_watch(given: Mapping[str, Any]) -> int:
+    """Launch what the options of `firedup run` describe; the exit status."""
+    knowledge = load_knowledge(given["profiles"], engine=given["engine"])
+    order = read_order(given, knowledge.catalogue)
+    return run_async(_launch_and_watch(order, knowledge, given))
+
+
+def read_order(given: Mapping[str, Any], catalogue: Catalogue) -> Order:
+    """The order that the options make."""
+    words = ("engine", "target", "draft", "tp", "port", "bind")
+    env, argv = read_command(given["words"], catalogue, **{word: given[word] for word in words})
+    from_file = read_env_file(given["env_file"]) if given["env_file"] else ()
+    return Order(
+        argv=argv,
+        name=given["name"],
+        env=(*from_file, *given["env"], *env),
+        setup=given["setup"],
+        login=given["login"],
+        cwd=given["cwd"],
+        log=given["log"],
+        timeout_s=read_limit(given["timeout_s"]),
+        force=given["force"],
+        hooks=given["hooks"],
+        engine=given["engine"],
+    )
+
+
+async def _launch_and_watch(order: Order, knowledge: Knowledge, given: Mapping[str, Any]) -> int:
+    async with open_host(given["host"]) as agent:
+        run = await launch(agent, knowledge.catalogue, order)
+        if given["no_wait"]:
+            say_launched(run, as_json=given["as_json"])
+            return 0
+        return await watch_launched(agent, knowledge, run, given)

@@ -1,0 +1,48 @@
+"""`firedup logs`: the log of a run."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from firedup.cli import option
+from firedup.cli.command import command as make_command
+
+
+@make_command(
+    "logs",
+    example="""
+    firedup logs kimi -n 50 -f
+    """,
+)
+@click.argument("run")
+@click.option("-f", "--follow", is_flag=True, help="Go on printing what is written.")
+@click.option("-n", "--lines", type=click.IntRange(0), metavar="N", help="The last N lines only.")
+@click.option("--path", "only_path", is_flag=True, help="Print where the log is, no more.")
+@option.host
+def command(*, run: str, follow: bool, lines: int | None, only_path: bool, host: str) -> int:
+    """Print the log of a run.
+
+    RUN is a name (the newest run that has it; name~1 is the one before), or an id or its beginning.
+    In a pipe the bytes are those of the log; on a terminal control sequences are made visible and
+    secrets are hidden.
+    """
+    from firedup.cli.drive import run_async
+    from firedup.cli.raw import open_raw
+    from firedup.session.log import read_log
+    from firedup.session.open import open_host
+    from firedup.session.run import find_run
+
+    async def print_log() -> None:
+        async with open_host(host) as agent:
+            found = await find_run(agent, run)
+            if only_path:
+                click.echo(found.log)
+                return
+            write = open_raw(sys.stdout)
+            async for data in read_log(agent, found, last_lines=lines, follow=follow):
+                write(data)
+
+    run_async(print_log())
+    return 0

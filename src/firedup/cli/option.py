@@ -1,0 +1,235 @@
+"""Options that several commands share, and the kinds of values that they take."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    _Kind = click.ParamType[Any]
+else:  # click before 8.2 has no type argument here
+    _Kind = click.ParamType
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
+_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+def parse_duration(text: str) -> float:
+    """Seconds of "90", "90s", "30m", "1h30m", "2d", "250ms". Raises ValueError."""
+    word = text.strip().lower().replace(" ", "")
+    if re.fullmatch(r"\d+(?:\.\d+)?", word):
+        return float(word)
+    if not word or _PART.sub("", word):
+        raise ValueError(f"{text!r} is no duration; such as 90s, 30m, 1h30m or 2d")
+    return sum(float(number) * _SECONDS[unit] for number, unit in _PART.findall(word))
+
+
+class Duration(_Kind):
+    """Seconds as a float; with `takes_never`, None for "never"."""
+
+    name = "duration"
+
+    def __init__(self, *, takes_never: bool = False) -> None:
+        self._takes_never = takes_never
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float | None:
+        """As click wants it."""
+        if not isinstance(value, str):
+            return value if value is None or isinstance(value, float) else float(str(value))
+        if self._takes_never and value.lower() in ("never", "none"):
+            return NEVER
+        try:
+            return parse_duration(value)
+        except ValueError as error:
+            self.fail(f"{error}{', or never' if self._takes_never else ''}", param, ctx)
+
+
+# click takes None for "not given", so that a limit which was taken away needs a value of its own.
+NEVER = float("inf")
+
+
+def read_limit(seconds: float) -> float | None:
+    """The limit that a `Duration(takes_never=True)` means, None for none."""
+    return None if seconds == NEVER else seconds
+
+
+class Variable(_Kind):
+    """A pair (name, value) from K=V."""
+
+    name = "k=v"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, str]:
+        """As click wants it."""
+        if isinstance(value, tuple):
+            return value
+        name, equals, rest = str(value).partition("=")
+        if not equals or not _VARIABLE.fullmatch(name):
+            self.fail(f"{value!r} is no K=V, such as CUDA_VISIBLE_DEVICES=0,1", param, ctx)
+        return name, rest
+
+
+class Pattern(_Kind):
+    """A regular expression, checked and kept as text."""
+
+    name = "regex"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> str:
+        """As click wants it."""
+        text = str(value)
+        try:
+            re.compile(text)
+        except re.error as error:
+            at = "" if error.pos is None else f" at character {error.pos + 1}"
+            self.fail(f"{text!r} is no regular expression: {error.msg}{at}", param, ctx)
+        return text
+
+
+def host(command: _F) -> _F:
+    """`--host`."""
+    return click.option(
+        "--host",
+        default="local",
+        show_default=True,
+        metavar="HOST",
+        help="Where the server runs; only local yet.",
+    )(command)
+
+
+def json(command: _F) -> _F:
+    """`--json` for commands that print one object."""
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(command)
+
+
+def colour(command: _F) -> _F:
+    """`--no-color`."""
+    return click.option(
+        "--no-color",
+        "--no-colour",
+        is_flag=True,
+        help="No colour; so does the variable NO_COLOR.",
+    )(command)
+
+
+def profiles(command: _F) -> _F:
+    """`--profile`, any number of them."""
+    return click.option(
+        "--profile",
+        "profiles",
+        multiple=True,
+        metavar="FILE",
+        type=click.Path(path_type=Path, exists=True),
+        help="Read this profile file or folder besides; may be repeated.",
+    )(command)
+
+
+def engine(command: _F) -> _F:
+    """`--engine`."""
+    return click.option(
+        "--engine",
+        metavar="NAME",
+        help="The engine, where it should not be read from the command or the log.",
+    )(command)
+
+
+def showing(command: _F) -> _F:
+    """How a server that is watched is shown."""
+    options = (
+        click.option("--json", "as_json", is_flag=True, help="The same as --format jsonl."),
+        click.option(
+            "--format",
+            "format_name",
+            type=click.Choice(["terminal", "plain", "classic", "jsonl"]),
+            help="How to show it; terminal on a terminal, else plain.",
+        ),
+        click.option(
+            "--every",
+            type=Duration(),
+            metavar="TIME",
+            help="Time between two lines while nothing changes: classic 15s, plain 60s.",
+        ),
+        click.option(
+            "--width",
+            type=click.IntRange(20, 10_000),
+            help="Columns; of the log line in the classic format 120.",
+        ),
+        click.option(
+            "--tail",
+            type=click.IntRange(0, 10_000),
+            default=30,
+            show_default=True,
+            help="Lines of the log that the classic format prints after a crash.",
+        ),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return colour(command)
+
+
+def timeout(command: _F) -> _F:
+    """`--timeout`."""
+    return click.option(
+        "--timeout",
+        "timeout_s",
+        type=Duration(takes_never=True),
+        default="30m",
+        show_default=True,
+        metavar="TIME",
+        help="Watch no longer than this; never = no limit.",
+    )(command)
+
+
+def until(command: _F) -> _F:
+    """`--until`."""
+    return click.option(
+        "--until",
+        type=click.Choice(["ready", "exit"]),
+        default="ready",
+        show_default=True,
+        help="Watch until it is ready, or until it ends.",
+    )(command)
+
+
+def requires(command: _F) -> _F:
+    """`--require`."""
+    return click.option(
+        "--require",
+        "requires",
+        multiple=True,
+        type=click.Choice(["speculation"]),
+        help="End with status 1 when the server came up without it.",
+    )(command)
+
+
+def no_wait(command: _F) -> _F:
+    """`--no-wait`."""
+    return click.option(
+        "--no-wait", is_flag=True, help="Launch only; firedup attach watches later."
+    )(command)
+
+
+def patterns(command: _F) -> _F:
+    """What is looked for in the log of a program that no profile knows."""
+    for name, meaning in (
+        ("progress", "A line that shows progress."),
+        ("fail", "A line that means that it failed."),
+        ("ready", "A line that means that it is ready."),
+    ):
+        command = click.option(
+            f"--{name}-pattern",
+            type=Pattern(),
+            metavar="REGEX",
+            help=meaning,
+        )(command)
+    return command

@@ -1,0 +1,55 @@
+"""`firedup prune`: delete old run folders."""
+
+from __future__ import annotations
+
+import click
+
+from firedup.cli import option
+from firedup.cli.command import command as make_command
+
+
+@make_command(
+    "prune",
+    example="""
+    firedup prune --keep 20 --older-than 30d --dry-run
+    """,
+)
+@click.option(
+    "--keep",
+    type=click.IntRange(0),
+    default=20,
+    show_default=True,
+    help="Keep so many of the newest runs.",
+)
+@click.option(
+    "--older-than",
+    "older_than_s",
+    type=option.Duration(),
+    metavar="TIME",
+    help="Delete only what was launched longer ago than this, such as 30d.",
+)
+@click.option("--dry-run", is_flag=True, help="Say what would be deleted.")
+@option.host
+def command(*, keep: int, older_than_s: float | None, dry_run: bool, host: str) -> int:
+    """Delete the folders of old runs. Runs whose server lives are never deleted.
+
+    A log that was written to a path of yours by --log stays where it is.
+    """
+    from firedup.cli.drive import run_async
+    from firedup.session.open import open_host
+    from firedup.session.prune import prune_runs
+    from firedup.session.run import Run, list_runs
+
+    async def prune() -> tuple[Run, ...]:
+        async with open_host(host) as agent:
+            runs = await list_runs(agent)
+            return await prune_runs(
+                agent, runs, keep=keep, older_than_s=older_than_s, dry_run=dry_run
+            )
+
+    pruned = run_async(prune())
+    for run in pruned:
+        click.echo(f"{'would delete' if dry_run else 'deleted'} {run.label.id}")
+    if not pruned:
+        click.echo("nothing to delete")
+    return 0

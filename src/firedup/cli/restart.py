@@ -1,0 +1,62 @@
+"""`firedup restart`: stop a run and launch it again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from firedup.cli import option
+from firedup.cli.command import command as make_command
+
+
+@make_command(
+    "restart",
+    takes_command=True,
+    example="""
+    firedup restart kimi -- --mem-fraction-static 0.85 --speculative-num-steps 4
+    """,
+)
+@option.no_wait
+@option.timeout
+@option.until
+@option.requires
+@option.host
+@option.profiles
+@option.showing
+@click.argument("run")
+@click.argument("changed", nargs=-1, type=click.UNPROCESSED, metavar="[-- FLAG...]")
+def command(**given: Any) -> int:
+    """Stop a run, wait until its port is free, and launch it again, watched as by firedup run.
+
+    RUN is a name (the newest run that has it; name~1 is the one before), or an id or its beginning.
+    Each FLAG replaces the one of that name in the old command, or is added; K=V changes the
+    environment. The difference is shown. Options of firedup stand before RUN.
+    """
+    from firedup.cli.drive import run_async
+    from firedup.cli.knowledge import load_knowledge
+    from firedup.cli.watching import say_launched, watch_launched
+    from firedup.session.open import open_host
+    from firedup.session.restart import restart_run
+    from firedup.session.run import find_run
+
+    knowledge = load_knowledge(given["profiles"])
+
+    async def restart() -> int:
+        async with open_host(given["host"]) as agent:
+            old = await find_run(agent, given["run"])
+            changed = given["changed"]
+            run, lines = await restart_run(agent, knowledge.catalogue, old, changed, say=say_aside)
+            for line in lines:
+                say_aside(line)
+            if given["no_wait"]:
+                say_launched(run, as_json=given["as_json"])
+                return 0
+            return await watch_launched(agent, knowledge, run, given)
+
+    return run_async(restart())
+
+
+def say_aside(line: str) -> None:
+    """Tells people what happens; standard output belongs to the view."""
+    click.echo(line, err=True)

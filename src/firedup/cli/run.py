@@ -1,0 +1,61 @@
+"""`firedup run`: launch a server and watch it to a verdict."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from firedup.cli import option
+from firedup.cli.command import command as make_command
+
+
+@make_command(
+    "run",
+    takes_command=True,
+    example="""
+    firedup run --name kimi -- CUDA_VISIBLE_DEVICES=0,1 vllm serve Qwen/Qwen3-8B --port 8000
+    firedup run --engine sglang --target /models/K2 --draft /models/K2-eagle3 --tp 8
+    """,
+)
+@click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="[--] COMMAND...")
+@click.option("--name", help="A label for the run; else one is made from the command.")
+@click.option("--env", "env", multiple=True, type=option.Variable(), help="Set a variable.")
+@click.option("--env-file", metavar="FILE", help="Set the variables of a file of K=V lines.")
+@click.option("--setup", metavar="SHELL", help="Shell before it: 'source venv/bin/activate'.")
+@click.option("--login", is_flag=True, help="Launch from a login shell.")
+@click.option("--cwd", metavar="DIR", help="The server's working folder; else this one.")
+@click.option("--log", metavar="PATH", help="Where its output goes; else into the run folder.")
+@option.timeout
+@option.until
+@click.option(
+    "--on",
+    "hooks",
+    nargs=2,
+    multiple=True,
+    type=(click.Choice(["ready", "crashed", "stalled"]), str),
+    metavar="EVENT CMD",
+    help="Run a shell command here when it is ready, crashed or stalled.",
+)
+@option.no_wait
+@click.option("--force", is_flag=True, help="Launch even when the checks say it is doomed.")
+@option.requires
+@option.engine
+@click.option("--target", metavar="MODEL", help="The target model, to compose the command.")
+@click.option("--draft", metavar="MODEL", help="The draft model, to compose the command.")
+@click.option("--tp", type=click.IntRange(1), help="Tensor parallelism, to compose it.")
+@click.option("--port", type=click.IntRange(1, 65535), help="The port, to compose it.")
+@click.option("--bind", metavar="ADDRESS", help="The address it listens on, to compose it.")
+@option.host
+@option.profiles
+@option.showing
+def command(**given: Any) -> int:
+    """Launch a server detached from this terminal and watch it until it is ready or has failed.
+
+    COMMAND is executed as it is, not parsed by a shell; words K=V before it are environment. Before
+    the launch the program, the ports and the paths are checked. With --engine and --target the
+    command is composed, and words after -- are added to it. Ctrl-C leaves the server running.
+    """
+    from firedup.cli.launch import launch_and_watch
+
+    return launch_and_watch(given)

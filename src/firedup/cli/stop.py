@@ -1,0 +1,46 @@
+"""`firedup stop`: end servers."""
+
+from __future__ import annotations
+
+import click
+
+from firedup.cli import option
+from firedup.cli.command import command as make_command
+
+
+@make_command(
+    "stop",
+    example="""
+    firedup stop kimi --grace 20s
+    """,
+)
+@click.argument("runs", nargs=-1, required=True, metavar="RUN...")
+@click.option(
+    "--grace",
+    "grace_s",
+    type=option.Duration(),
+    metavar="TIME",
+    help="How long each signal may take; else what suits the engine and the stage.",
+)
+@option.host
+def command(*, runs: tuple[str, ...], grace_s: float | None, host: str) -> int:
+    """End servers with the signals that suit their engine and stage; ended ones are left alone.
+
+    RUN is a name (the newest run that has it; name~1 is the one before), or an id or its beginning.
+    """
+    from firedup.cli.drive import run_async
+    from firedup.profile.load import load_catalogue
+    from firedup.session.open import open_host
+    from firedup.session.run import find_run
+    from firedup.session.stop import stop_run
+
+    catalogue = load_catalogue()
+
+    async def stop_all() -> None:
+        async with open_host(host) as agent:
+            found = [await find_run(agent, text) for text in runs]
+            for run in found:
+                await stop_run(agent, catalogue, run, say=click.echo, grace_s=grace_s)
+
+    run_async(stop_all())
+    return 0

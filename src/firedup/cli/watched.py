@@ -1,0 +1,38 @@
+"""What `firedup watch` does: a log, its process, a verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from firedup.cli.drive import run_async
+from firedup.cli.knowledge import Knowledge, check_engine, equip
+from firedup.cli.pattern import add_patterns
+from firedup.cli.show import read_showing, show_snapshots
+from firedup.cli.watching import conclude, read_watching
+from firedup.profile.load import load_catalogue
+from firedup.session.attend import watch_log
+from firedup.session.open import open_host
+
+
+def watch_to_verdict(given: Mapping[str, Any]) -> int:
+    """Watch what the options of `firedup watch` describe; the exit status."""
+    catalogue = load_catalogue(given["profiles"])
+    check_engine(given["engine"], catalogue)
+    words = {name: given[f"{name}_pattern"] for name in ("ready", "fail", "progress")}
+    return run_async(_watch(equip(add_patterns(catalogue, **words)), given))
+
+
+async def _watch(knowledge: Knowledge, given: Mapping[str, Any]) -> int:
+    showing = read_showing(given)
+    async with open_host(given["host"]) as agent:
+        snapshots = watch_log(
+            agent,
+            knowledge.catalogue,
+            knowledge.matcher,
+            given["log"],
+            read_watching(given, showing),
+            pid=given["pid"],
+            engine=given["engine"],
+        )
+        return conclude(await show_snapshots(snapshots, showing), given)

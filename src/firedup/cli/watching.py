@@ -1,0 +1,76 @@
+"""Watches a launched run with the options of a command, and says what goes on without it."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import shlex
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from firedup.cli.knowledge import Knowledge
+from firedup.cli.option import read_limit
+from firedup.cli.show import Showing, read_showing, show_snapshots
+from firedup.cli.status import NO_CONCLUSION
+from firedup.core.model import Snapshot
+from firedup.host.link import Agent
+from firedup.session.run import Run, exit_status, watch_run
+from firedup.session.watch import Watching
+
+# What the shell loop shows as the last sign of life, in the letters it uses.
+LOOP_WORDS = "Load weight|Memory pool|cuda graph|Capture|EAGLE|specul|draft|fired up"
+
+
+def read_watching(given: Mapping[str, Any], showing: Showing) -> Watching:
+    """What to watch for, and what the view needs of each snapshot."""
+    words = given.get("progress_pattern") or LOOP_WORDS
+    return Watching(
+        until=given["until"],
+        timeout_s=read_limit(given["timeout_s"]),
+        tail_lines=showing.tail_lines,
+        highlight=re.compile(words) if showing.chosen == "classic" else None,
+    )
+
+
+async def watch_launched(
+    agent: Agent, knowledge: Knowledge, run: Run, given: Mapping[str, Any]
+) -> int:
+    """Watch `run` to its verdict; the exit status. The server outlives the watching."""
+    showing = read_showing(given)
+    watching = read_watching(given, showing)
+    snapshots = watch_run(agent, knowledge.catalogue, knowledge.matcher, run, watching)
+    try:
+        last = await show_snapshots(snapshots, showing)
+    except asyncio.CancelledError:
+        click.echo(f"\nThe server goes on. {_name_ways(run)}", err=True)
+        raise
+    return conclude(last, given)
+
+
+def conclude(last: Snapshot | None, given: Mapping[str, Any]) -> int:
+    """The exit status of a watch whose last snapshot this is."""
+    if last is None:
+        return NO_CONCLUSION
+    return exit_status(last, requires=frozenset(given["requires"]))
+
+
+def say_launched(run: Run, *, as_json: bool) -> None:
+    """What `--no-wait` prints."""
+    if as_json:
+        from firedup.cli.rows import make_row
+        from firedup.view.record import SCHEMA, render_json
+        from firedup.view.table import record_row
+
+        click.echo(render_json({"schema": SCHEMA, **record_row(make_row(run)), "log": run.log}))
+        return
+    from firedup.view.redact import clean
+
+    click.echo(f"launched {clean(run.label.name)} as {run.label.id}")
+    click.echo(f"  log {clean(run.log)}\n{_name_ways(run)}")
+
+
+def _name_ways(run: Run) -> str:
+    name = shlex.quote(run.label.name)
+    return f"Watch it: firedup attach {name}   End it: firedup stop {name}"

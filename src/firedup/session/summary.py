@@ -1,0 +1,121 @@
+"""What is known of a run without watching it: the state of its process and the last verdict."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from firedup.core.error import HostError
+from firedup.core.event import Begun
+from firedup.core.model import Stage, State, Verdict
+from firedup.core.rule import Matcher
+from firedup.host.file import append_file, read_file, stat_file
+from firedup.host.link import Agent
+from firedup.profile.pipeline import Pipeline
+from firedup.session.clock import HostClock
+from firedup.session.history import load_history, replay_history
+from firedup.session.run import Run
+from firedup.store.event import OUTPUT_KINDS, encode_output
+
+_NS = 1_000_000_000
+TAIL_BYTES = 64 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """One run as `firedup ps` shows it; `up_s` is None when its server does not live.
+
+    `ended_ns` is host wall time; `cause` is the failure class.
+    """
+
+    state: State
+    verdict: Verdict
+    stage: Stage | None = None
+    cause: str | None = None
+    up_s: float | None = None
+    ended_ns: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Output:
+    """What a session concluded last, and when by the host's boottime."""
+
+    at_ns: int
+    verdict: Verdict
+    stage: Stage | None
+    cause: str | None
+
+
+async def summarise_runs(
+    agent: Agent, matcher: Matcher, runs: Iterable[Run]
+) -> tuple[Summary, ...]:
+    """A summary of each run. A run whose end nobody saw is judged now, once."""
+    clock = await HostClock.read(agent)
+    return tuple([await _summarise(agent, matcher, clock, run) for run in runs])
+
+
+async def _summarise(agent: Agent, matcher: Matcher, clock: HostClock, run: Run) -> Summary:
+    output = await _read_last_output(agent, f"{run.folder}/events.jsonl")
+    end = run.state.exit
+    if not run.is_alive:
+        if output is None or (end is not None and output.at_ns < end.event.at_ns):
+            output = await _judge(agent, matcher, clock, run)
+        ended_ns = end.event.wall_ns if end is not None else None
+        return Summary(State.EXITED, output.verdict, output.stage, output.cause, ended_ns=ended_ns)
+    launched = run.manifest.launched
+    up_s = (clock.boottime_ns() - launched.boottime_ns) / _NS if launched else None
+    if output is None:
+        output = _Output(0, Verdict.LOADING, None, None)
+    state = State.SERVING if output.verdict is Verdict.READY else State.STARTING
+    state = State.UNKEPT if run.state.is_unkept else state
+    return Summary(state, output.verdict, output.stage, output.cause, up_s)
+
+
+async def _read_last_output(agent: Agent, path: str) -> _Output | None:
+    facts = await stat_file(agent, path)
+    if facts is None:
+        return None
+    tail = await read_file(agent, path, offset=max(0, facts.size - TAIL_BYTES))
+    for line in reversed(tail.splitlines()):
+        with contextlib.suppress(ValueError, KeyError, TypeError):
+            value = json.loads(line)
+            if value["event"] in OUTPUT_KINDS:
+                stage = Stage(value["stage"]) if value["stage"] else None
+                return _Output(value["at_ns"], Verdict(value["verdict"]), stage, value["cause"])
+    return None
+
+
+async def _judge(agent: Agent, matcher: Matcher, clock: HostClock, run: Run) -> _Output:
+    """Replay what the run's folder holds, and leave the conclusion there for the next time."""
+    launched = run.manifest.launched
+    at_ns = launched.boottime_ns if launched else 0
+    wall_ns = launched.wall_ns if launched else clock.wall_ns()
+    pipeline = Pipeline(
+        matcher,
+        year=datetime.fromtimestamp(wall_ns / _NS, UTC).year,
+        engine=run.spec.engine,
+        run=run.label,
+    )
+    pid = run.state.server.pid if run.state.server else None
+    pipeline.feed(Begun(at_ns, wall_ns, run.spec, pid, is_launched=True, log=run.log))
+    history = await load_history(agent, run.folder, run.log, run.state.log_start)
+    async for event in replay_history(agent, run.log, history):
+        pipeline.feed(event)
+    if run.state.exit is not None:
+        pipeline.feed(run.state.exit.event)
+    explanation = pipeline.snapshot().explanation
+    cause = explanation.cause.failure if explanation.cause else None
+    output = _Output(clock.boottime_ns(), explanation.verdict, explanation.stage, cause)
+    value = {
+        "at_ns": output.at_ns,
+        "verdict": output.verdict,
+        "stage": output.stage,
+        "cause": output.cause,
+    }
+    with contextlib.suppress(HostError):
+        line = encode_output("diagnosis", value)
+        await append_file(agent, f"{run.folder}/events.jsonl", line)
+    return output
