@@ -1,0 +1,153 @@
+"""The first fault wins over what follows from it, and harmless lines never count."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from firedup.core.block import Mark, Shape
+from firedup.core.diagnosis import Diagnosis, Fatality
+from firedup.core.model import Line, Source, Stage
+from firedup.core.rule import Hit, Role, Rule
+from firedup.core.startup import Moment
+
+CAUSE = Rule("out-of-memory", "", "sglang", role=Role.CAUSE, failure="cuda-out-of-memory")
+WRAPPER = Rule("sigquit", "", "sglang", role=Role.WRAPPER)
+VICTIM = Rule("barrier", "", role=Role.VICTIM, failure="rank-missing")
+BENIGN = Rule("noise", "", "sglang", role=Role.BENIGN)
+STOP = Rule("sigterm", "", role=Role.TEARDOWN, is_stop=True)
+
+
+class Story:
+    """Feeds a diagnosis line by line."""
+
+    def __init__(self) -> None:
+        self.diagnosis = Diagnosis()
+        self._at = 0
+
+    def add(
+        self,
+        text: str,
+        *rules: Rule,
+        shape: Shape = Shape.PLAIN,
+        rank: str | None = None,
+        block: int | None = None,
+        ready: bool = False,
+    ) -> Story:
+        self._at += 100
+        line = Line(self._at, self._at + 99, self._at // 100, text, text, Source(rank))
+        mark = Mark(shape, Source(rank), block)
+        hits = tuple(Hit(rule, line) for rule in rules)
+        self.diagnosis.feed(
+            line, mark, hits, stage=Stage.LOAD_WEIGHTS, at=Moment(None, None), is_ready=ready
+        )
+        return self
+
+    def cause(self) -> str | None:
+        found = self.diagnosis.cause(is_dead=True)
+        return found.line if found else None
+
+
+def test_the_cause_wins_over_the_wrapper_that_follows() -> None:
+    story = Story().add("oom", CAUSE, rank="TP5").add("Received sigquit", WRAPPER)
+    cause = story.diagnosis.cause(is_dead=True)
+
+    assert cause is not None
+    assert (cause.line, cause.failure, cause.rank) == ("oom", "cuda-out-of-memory", "TP5")
+    assert [item.role for item in story.diagnosis.followed(cause)] == ["wrapper"]
+
+
+def test_a_wrapper_that_quotes_the_cause_does_not_become_it() -> None:
+    story = Story().add("Capture failed: oom", WRAPPER, CAUSE).add("oom", CAUSE)
+
+    assert story.cause() == "oom"
+
+
+def test_a_wrapper_alone_stands_in_and_lends_the_class_that_it_quotes() -> None:
+    cause = Story().add("failed: oom", WRAPPER, CAUSE).diagnosis.cause(is_dead=True)
+
+    assert cause is not None
+    assert cause.failure == "cuda-out-of-memory"
+
+
+def test_a_victim_that_names_the_failure_is_better_than_a_bare_wrapper() -> None:
+    story = Story().add("Scheduler hit an exception", WRAPPER).add("others missing", VICTIM)
+
+    assert story.cause() == "others missing"
+
+
+def test_a_harmless_line_is_never_a_suspect() -> None:
+    story = Story().add("Ignore import error: KeyError: 'x'", BENIGN, CAUSE, shape=Shape.LONE)
+
+    assert story.diagnosis.fatality() is Fatality.NONE
+    assert story.cause() is None
+
+
+def test_the_innermost_exception_of_a_chain_is_the_unknown_cause() -> None:
+    story = Story()
+    story.add("KeyError: 'a'", shape=Shape.EXCEPTION, block=1)
+    story.add("ValueError: b", shape=Shape.EXCEPTION, block=1)
+
+    assert story.cause() == "KeyError: 'a'"
+
+
+def test_an_exception_that_a_rule_knows_wins_within_its_chain() -> None:
+    story = Story()
+    story.add("KeyError: 'a'", shape=Shape.EXCEPTION, block=1)
+    story.add("oom", CAUSE, shape=Shape.EXCEPTION, block=1)
+
+    assert story.cause() == "oom"
+
+
+def test_an_exception_after_which_its_rank_goes_on_is_survived() -> None:
+    story = Story().add("KeyError: 'a'", shape=Shape.EXCEPTION, block=1, rank="TP0")
+    story.diagnosis.go_on("TP0", is_up=False)
+
+    assert story.diagnosis.fatality() is Fatality.NONE
+
+
+def test_progress_of_another_rank_does_not_forgive() -> None:
+    story = Story().add("KeyError: 'a'", shape=Shape.EXCEPTION, block=1, rank="TP0")
+    story.diagnosis.go_on("TP1", is_up=False)
+
+    assert story.diagnosis.fatality() is Fatality.LIKELY
+
+
+def test_a_server_that_came_up_has_outlived_even_known_causes() -> None:
+    story = Story().add("oom", CAUSE)
+    story.diagnosis.go_on(None, is_up=True)
+
+    assert story.diagnosis.fatality() is Fatality.NONE
+
+
+def test_a_final_failure_is_not_outlived_by_the_word_ready() -> None:
+    story = Story().add("cannot bind", replace(CAUSE, is_final=True))
+    story.diagnosis.go_on(None, is_up=True)
+
+    assert story.diagnosis.fatality() is Fatality.CERTAIN
+
+
+def test_failed_requests_of_a_living_server_are_no_crash() -> None:
+    story = Story().add("ValueError: too long", shape=Shape.EXCEPTION, block=1, ready=True)
+
+    assert story.diagnosis.fatality() is Fatality.NONE
+
+
+def test_what_breaks_after_the_operators_stop_is_no_crash() -> None:
+    story = Story().add("SIGTERM received", STOP).add("Received sigquit", WRAPPER)
+
+    assert story.diagnosis.fatality() is Fatality.NONE
+    assert story.diagnosis.stop_line is not None
+
+
+def test_a_crash_before_the_operators_stop_remains_one() -> None:
+    story = Story().add("oom", CAUSE).add("SIGTERM received", STOP)
+
+    assert story.diagnosis.fatality() is Fatality.CERTAIN
+
+
+def test_the_remedy_fits_the_stage() -> None:
+    rule = replace(CAUSE, remedy="any", remedies={Stage.LOAD_WEIGHTS: "fewer weights"})
+    cause = Story().add("oom", rule).diagnosis.cause(is_dead=True)
+
+    assert cause is not None
+    assert cause.remedy == "fewer weights"
