@@ -26,6 +26,7 @@ MODULES = (  # in the order in which they need one another
     "act",
     "run",
     "launch",
+    "hook",
     "keep",
     "main",
 )

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 
 from firedup.core.error import UsageError
 from firedup.core.event import Begun, KeeperGone
@@ -140,8 +141,26 @@ async def _prepare(
         pipeline.feed(event)
     generation, offset = pipeline.log_position
     watch.position = await position_after(agent, run.log, generation, offset)
+    if manifest.hooks:
+        watch.listener = partial(_run_hooks, run.label.id)
     _add_feeders(watch, catalogue, run, history.last_sample_ns)
     return watch
+
+
+async def _run_hooks(run_id: str, agent: Agent, snapshot: Snapshot) -> None:
+    """Let the host run what `--on` asked for; the agent sees to it that it happens once."""
+    explanation, spec = snapshot.explanation, snapshot.spec
+    cause = explanation.cause
+    facts = {
+        "verdict": explanation.verdict.value,
+        "stage": explanation.stage.value if explanation.stage else "",
+        "cause": cause.failure if cause else "",
+        "cause_line": cause.line if cause else "",
+        "engine": explanation.engine or "",
+        "port": str(spec.port or ""),
+        "model": spec.model or "",
+    }
+    await agent.call("hook", run=run_id, on=explanation.verdict.value, facts=facts)
 
 
 async def _log_start(agent: Agent, run: Run) -> tuple[int, int]:

@@ -52,7 +52,7 @@ class _Output:
 async def summarise_runs(
     agent: Agent, matcher: Matcher, runs: Iterable[Run]
 ) -> tuple[Summary, ...]:
-    """A summary of each run. A run whose end nobody saw is judged now, once."""
+    """A summary of each run. What no session concluded is judged from the run folder."""
     clock = await HostClock.read(agent)
     return tuple([await _summarise(agent, matcher, clock, run) for run in runs])
 
@@ -68,7 +68,7 @@ async def _summarise(agent: Agent, matcher: Matcher, clock: HostClock, run: Run)
     launched = run.manifest.launched
     up_s = (clock.boottime_ns() - launched.boottime_ns) / _NS if launched else None
     if output is None:
-        output = _Output(0, Verdict.LOADING, None, None)
+        output = await _judge(agent, matcher, clock, run)
     state = State.SERVING if output.verdict is Verdict.READY else State.STARTING
     state = State.UNKEPT if run.state.is_unkept else state
     return Summary(state, output.verdict, output.stage, output.cause, up_s)
@@ -115,6 +115,8 @@ async def _judge(agent: Agent, matcher: Matcher, clock: HostClock, run: Run) -> 
         "stage": output.stage,
         "cause": output.cause,
     }
+    if run.is_alive:  # nothing is settled yet
+        return output
     with contextlib.suppress(HostError):
         line = encode_output("diagnosis", value)
         await append_file(agent, f"{run.folder}/events.jsonl", line)

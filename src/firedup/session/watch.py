@@ -56,6 +56,8 @@ class Watching:
 # A task that feeds events with the agent it is given; started again with a new agent when the link
 # breaks.
 Feeder = Callable[[Agent], Awaitable[None]]
+# Told once about each verdict that somebody may want to act on, a crash when its cause is known.
+Listener = Callable[[Agent, Snapshot], Awaitable[None]]
 
 
 class Watch:
@@ -78,12 +80,14 @@ class Watch:
         self.position = LogPosition()
         self.prober: Prober | None = None
         self.feeders: list[Feeder] = [self._follow_log]
+        self.listener: Listener | None = None
         self.log = log
         self._recorder = recorder
         self._changed = asyncio.Event()
         self._begun_s = time.monotonic()
         self._crashed_s: float | None = None
         self._said: Verdict | None = None
+        self._told: set[Verdict] = set()
 
     def feed(self, event: Event) -> None:
         """Give one event to the pipeline, to the record and to whoever waits for it."""
@@ -106,8 +110,10 @@ class Watch:
                 self._changed.clear()
                 snapshot = self.look()
                 self._record_verdict(snapshot)
+                is_over = self._is_over(snapshot)
+                await self._tell(snapshot, is_over=is_over)
                 yield snapshot
-                if self._is_over(snapshot):
+                if is_over:
                     break
                 if work.done():
                     work.result()
@@ -220,6 +226,15 @@ class Watch:
 
     def _say_down(self, error: Exception) -> None:
         self.feed(LinkChanged(self.clock.boottime_ns(), is_up=False, detail=str(error)))
+
+    async def _tell(self, snapshot: Snapshot, *, is_over: bool) -> None:
+        verdict = snapshot.explanation.verdict
+        if self.listener is None or verdict in self._told:
+            return
+        if verdict in (Verdict.READY, Verdict.STALLED) or (is_over and verdict is Verdict.CRASHED):
+            self._told.add(verdict)
+            with contextlib.suppress(HostError):  # a hook must never disturb the watch
+                await self.listener(self.agent, snapshot)
 
     def _record_verdict(self, snapshot: Snapshot) -> None:
         verdict = snapshot.explanation.verdict

@@ -22,6 +22,7 @@ from firedup.host.agent.file import (
 )
 from firedup.host.agent.follow import Follow
 from firedup.host.agent.holder import op_holders
+from firedup.host.agent.hook import op_hook
 from firedup.host.agent.keep import keep
 from firedup.host.agent.launch import op_launch
 from firedup.host.agent.memory import op_memory
@@ -101,6 +102,7 @@ SLOW = {
     "holders": op_holders,
     "http": op_http,
     "launch": op_launch,
+    "hook": op_hook,
 }
 
 LIVE = {
