@@ -32,7 +32,7 @@ def test_a_problem_is_shown_with_its_place(
     path = tmp_path / "my-engine" / "profile.toml"
     text = path.read_text()
     path.write_text(text.replace("my-engine: ready to serve'", "my-engine: ready to run'"))
-    line = text[: text.index('matches = ["my-engine: ready')].count("\n") + 1
+    line = text[: text.index("pattern = 'my-engine: ready")].count("\n") + 1
     capsys.readouterr()
 
     assert main(["profile", "check", str(path)]) == 1

@@ -1,8 +1,9 @@
-"""`firedup demo`: small real servers on this machine, or the replay of big ones."""
+"""`firedup demo`: a small real engine on this machine, or the replay of a big one."""
 
 from __future__ import annotations
 
-from typing import Any
+import os
+import sys
 
 import click
 
@@ -14,32 +15,50 @@ from firedup.cli.command import command as make_command
     "demo",
     example="""
     firedup demo
-    firedup demo --replay kimi-crash --speed 20
+    firedup demo --replay
     """,
 )
 @click.option(
     "--replay",
-    type=click.Choice(["kimi-start", "kimi-crash", "all"]),
+    "recording",
     is_flag=False,
     flag_value="all",
-    help="Replay an invented start on eight GPUs instead; alone it means all. Needs no engine.",
+    metavar="[NAME]",
+    help="Replay invented starts of an eight-GPU server: kimi-start, kimi-crash; else both.",
 )
 @click.option(
     "--speed",
     type=click.FloatRange(0, min_open=True),
-    default=50.0,
+    default=60.0,
     show_default=True,
-    help="How many times as fast as recorded a replay passes.",
+    help="How many times as fast as recorded a replay runs.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print events as JSON Lines.")
+@option.json
 @option.colour
-def command(**given: Any) -> int:
-    """Show what firedup does, with real servers on this machine, in less than a minute.
+def command(*, recording: str | None, speed: float, as_json: bool, no_color: bool) -> int:
+    """Watch a small real engine come up, speculate and fail, in less than a minute.
 
-    A small llama.cpp server is launched with a trained and an untrained drafter, with one of
-    another vocabulary, on a port that is taken, and with half a model. All are stopped again.
-    Status 0 when each came out as it should. The engine comes with pip install 'firedup[demo]'.
+    The engine is llama.cpp with tiny models (pip install 'firedup[demo]'); every server is stopped
+    again. --replay needs no engine: invented recordings are judged as a live server would be.
     """
-    from firedup.cli.demonstrate import demonstrate
+    from firedup.cli.drive import run_async
+    from firedup.cli.knowledge import load_knowledge
+    from firedup.cli.paper import choose_output
+    from firedup.core.error import UsageError
+    from firedup.demo.play import ALL, pace_by_clock, play
+    from firedup.demo.replay import RECORDINGS
+    from firedup.demo.screen import JSON, PLAIN, TERMINAL, Screen
+    from firedup.demo.show import show
+    from firedup.view.terminal import can_draw
 
-    return demonstrate(given)
+    if recording not in (None, ALL, *RECORDINGS):
+        raise UsageError(
+            f"there is no recording {recording!r}", why=f"there are: {', '.join(RECORDINGS)}"
+        )
+    people = TERMINAL if can_draw(sys.stdout, os.environ) else PLAIN
+    style = JSON if as_json else people
+    screen = Screen(sys.stdout, choose_output(no_color=no_color), style=style)
+    knowledge = load_knowledge()
+    if recording is None:
+        return run_async(show(screen, knowledge.catalogue, knowledge.matcher))
+    return run_async(play(screen, knowledge.matcher, recording, speed=speed, pace=pace_by_clock()))

@@ -35,7 +35,7 @@ from firedup.cli.command import command as make_command
     multiple=True,
     type=(click.Choice(["ready", "crashed", "stalled"]), str),
     metavar="EVENT CMD",
-    help="Run a shell command here when it is ready, crashed or stalled.",
+    help="A shell command to run on the host when it is ready, crashed or stalled.",
 )
 @option.no_wait
 @click.option("--force", is_flag=True, help="Launch even when the checks say it is doomed.")

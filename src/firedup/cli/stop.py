@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from firedup.cli import option
 from firedup.cli.command import command as make_command
+
+if TYPE_CHECKING:
+    from firedup.core.event import Exited
 
 
 @make_command(
@@ -33,6 +38,7 @@ def command(*, runs: tuple[str, ...], grace_s: float | None, host: str) -> int:
     from firedup.session.open import open_host
     from firedup.session.run import find_run
     from firedup.session.stop import stop_run
+    from firedup.view.redact import clean
 
     catalogue = load_catalogue()
 
@@ -40,7 +46,16 @@ def command(*, runs: tuple[str, ...], grace_s: float | None, host: str) -> int:
         async with open_host(host) as agent:
             found = [await find_run(agent, text) for text in runs]
             for run in found:
-                await stop_run(agent, catalogue, run, say=click.echo, grace_s=grace_s)
+                end = await stop_run(agent, catalogue, run, say=click.echo, grace_s=grace_s)
+                click.echo(f"{clean(run.label.name)} {_tell_end(end)}")
 
     run_async(stop_all())
     return 0
+
+
+def _tell_end(end: Exited | None) -> str:
+    if end is None:
+        return "has ended; its exit status is unknown"
+    if end.signal is not None:
+        return f"was ended by signal {end.signal}"
+    return f"has ended with exit status {end.code}"
