@@ -134,7 +134,8 @@ def main(arguments: Sequence[str]) -> int:
         sys.stderr.write(f"{error}\n")
         return 2
     sys.stdout.write("\n\n".join(map(str, problems)) + ("\n\n" if problems else ""))
-    sys.stdout.write(f"{len(problems)} problems\n" if problems else "no problems\n")
+    count = len(problems)
+    sys.stdout.write(f"{count or 'no'} problem{'' if count == 1 else 's'}\n")
     return 1 if problems else 0
 
 

@@ -83,7 +83,8 @@ def check_miss(entry: Entry, line: str) -> list[Problem]:
     if not Expression(rule.pattern).compile_re2().search(line.encode()):
         return []
     what = f"{label_of(rule)}: the near miss is matched"
-    return [Problem(what, entry.place, (f"line     {line}", f"pattern  {rule.pattern}"))]
+    evidence = (f"line     {line}", f"pattern  {rule.pattern}")
+    return [Problem(what, entry.place, evidence, "Narrow the pattern, or choose another line.")]
 
 
 def _check_captures(entry: Entry, line: str, groups: dict[bytes, bytes | None]) -> list[Problem]:

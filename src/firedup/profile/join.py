@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from firedup.profile.parse import Parsed, parse_file
-from firedup.profile.problem import Problem
+from firedup.profile.problem import Problem, label_of
 from firedup.profile.read import SourceFile
 from firedup.profile.schema import Catalogue, EngineProfile, Entry, Place
 
@@ -39,7 +39,7 @@ def join_files(files: Sequence[SourceFile], digest: str = "") -> Joined:
             if name in entries and origins[name] == file.is_builtin:
                 problems.append(
                     Problem(
-                        f"{name}: the id is taken",
+                        f"{label_of(entry.rule)}: the id is taken",
                         entry.place,
                         (f"first used at {entries[name].place}",),
                         "Ids are unique within an engine.",

@@ -68,8 +68,7 @@ def parse_file(text: str, path: str, engine: str | None = None) -> Parsed:
     engine = named or engine
     is_profile = any(key in data for key in ("command", "compose", "http", "stop", "title"))
     profile = reader.profile(top, engine) if is_profile else None
-    if profile is None:
-        top.texts("extends")
+    top.knows("title", "extends", "command", "compose", "http", "stop")
     tables = reader.tables("rule", top)
     entries = tuple(
         entry

@@ -122,10 +122,15 @@ class _Reader:
                 best = texts
 
         while self._peek() not in ("", "|", ")"):
-            start = self.at
+            start, anchors = self.at, len(self.anchors)
             literal, inner = self._atom(depth)
             least, most = self._quantifier()
+            self._check_anchors(
+                self.anchors[anchors:], is_first=not parts, is_once=(least, most) == (1, 1)
+            )
             parts.append((start, self.at))
+            if literal == "" and (least, most) != (1, 1):
+                raise PatternError("nothing to repeat", start)
             if literal is not None and least >= 1:
                 run += literal
             if literal is None or (least, most) != (1, 1):
@@ -135,6 +140,15 @@ class _Reader:
                 offer(inner)
         offer((run,) if run else None)
         return best, parts
+
+    def _check_anchors(self, anchors: list[int], *, is_first: bool, is_once: bool) -> None:
+        """Hyperscan knows anchors at the ends of a pattern only; called at every level."""
+        is_last = self._peek() in ("", "|", ")")
+        for at in anchors:
+            sign = self._pattern[at]
+            if not is_once or not (is_first if sign == "^" else is_last):
+                place = "beginning" if sign == "^" else "end"
+                raise PatternError(f"{sign} may stand at the {place} of the pattern only", at)
 
     def _atom(self, depth: int) -> tuple[str | None, tuple[str, ...] | None]:
         """The literal that one piece stands for (None = none), and a group's fixed texts."""

@@ -47,8 +47,11 @@ class Outline:
 
     def line_of(self, span: Span, key: str | None = None, text: str | None = None) -> int:
         """The line of `key` in `span`, or of `text` at or below it; the header when not found."""
-        if key is None or key not in span.keys:
+        if key is None:
             return span.line
+        if key not in span.keys:  # the key may have a table of its own
+            below = (s.line for s in self._spans if s.name == key)
+            return next(below, span.line) if span is self._spans[0] else span.line
         line = span.keys[key]
         if text:
             for number in range(line, span.end):

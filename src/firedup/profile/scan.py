@@ -55,10 +55,15 @@ class TwoPassScanner:
         """Positions as Scanner promises."""
         limit = _ALWAYS_CHEAP + int(len(block) / 1024 * _CHEAP_PER_KIB)
         found = self._coarse.scan(block, limit)
-        if found is None:
-            self._exact = self._exact or self._make_exact()
-            found = self._exact.scan(block)
-        return found or []
+        return self._exactly().scan(block) or [] if found is None else found
+
+    def _exactly(self) -> HyperscanScanner:
+        if self._exact is None:
+            try:
+                self._exact = self._make_exact()
+            except ValueError:  # a pattern it refuses: more finds than needed are no harm
+                self._exact = self._coarse
+        return self._exact
 
 
 class SetScanner:

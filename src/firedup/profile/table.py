@@ -133,6 +133,10 @@ class Table:
         self._wrong(key, 'a table of texts, such as { load-weights = "…" }')
         return {}
 
+    def knows(self, *keys: str) -> None:
+        """Keys that somebody else reads."""
+        self._known |= dict.fromkeys(keys)
+
     def close(self) -> None:
         """Complains about the keys that nobody asked for."""
         for key in self._data:
