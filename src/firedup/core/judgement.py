@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from firedup.core.diagnosis import Fatality
 from firedup.core.ending import cause_of_exit, cause_of_owner
@@ -18,6 +18,7 @@ from firedup.core.model import (
     Severity,
     Speculation,
     Stage,
+    StageSpan,
     Verdict,
 )
 from firedup.core.outside import Outside
@@ -54,7 +55,7 @@ class Judgement:
             stage=cause.stage if cause and cause.stage else reader.startup.stage,
             exited=True if out.exited else (False if facts.has_process else None),
             confidence=self._confidence(verdict, cause, facts),
-            stages=reader.startup.spans(use_host=out.begun is not None),
+            stages=self._stages(),
             starts=reader.startup.starts,
             served_s=self._served_s(),
             cause=cause,
@@ -62,6 +63,19 @@ class Judgement:
             findings=(*self._findings(facts), *reader.findings),
             notes=tuple(notes),
             gauges=reader.readings.gauges(is_sampled=reader.sieve.has_sampled_gauges),
+        )
+
+    def _stages(self) -> tuple[StageSpan, ...]:
+        """The stages passed; the host's boottime, by which they are told, as its wall time."""
+        begun, startup = self.outside.begun, self.reader.startup
+        if begun is None:
+            return startup.spans(use_host=False)
+        shift_ns = begun.wall_ns - begun.at_ns
+        return tuple(
+            replace(span, started_ns=span.started_ns + shift_ns)
+            if span.clock == "host" and span.started_ns is not None
+            else span
+            for span in startup.spans(use_host=True)
         )
 
     def facts(self) -> Facts:
