@@ -10,8 +10,8 @@ import re
 import sys
 from collections.abc import Iterator
 from datetime import UTC
-from html import escape
 from functools import cache
+from html import escape
 from pathlib import Path
 
 from firedup.core.event import Event
