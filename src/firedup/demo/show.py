@@ -1,0 +1,254 @@
+"""The story of `firedup demo`: two drafters, a silent loss of speculation, two doomed launches."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+
+from firedup.core.error import RefusedError, UsageError
+from firedup.core.model import Snapshot, Speculation, Verdict
+from firedup.core.rule import Matcher
+from firedup.demo.engine import EngineMissingError, load_engine
+from firedup.demo.model import OTHER_VOCABULARY, TARGET, TRAINED, UNTRAINED, truncate_copy
+from firedup.demo.prompt import load_prompts
+from firedup.demo.scene import Scene, find_free_port, hold_port, launched
+from firedup.demo.screen import Screen
+from firedup.host.link import Agent
+from firedup.profile.schema import Catalogue
+from firedup.session.open import open_host
+from firedup.session.run import exit_status, watch_run
+from firedup.session.watch import Watching
+
+TOKENS = 96  # as many as acceptance needs to mean something
+LIMIT_S = 60.0
+REPLAY_WORKS = "firedup demo --replay works without it."
+
+
+async def show(screen: Screen, catalogue: Catalogue, matcher: Matcher) -> int:
+    """Tell the story on this machine; 0 when every scene came out as it should, else 1.
+
+    UsageError when this machine cannot run the engine. Every server is stopped before it returns
+    or raises.
+    """
+    check_machine()
+    async with open_host() as agent:
+        story = _Story(screen, agent, catalogue, matcher)
+        story.begin()
+        await story.compare_drafters()
+        await story.lose_speculation()
+        await story.meet_taken_port()
+        await story.meet_truncated_model()
+        return story.end()
+
+
+def check_machine() -> None:
+    """Raise UsageError, with what to install, when the demo's engine cannot run here."""
+    if not sys.platform.startswith("linux"):
+        raise UsageError(
+            "the demo launches servers, and they run on Linux hosts",
+            todo="firedup demo --replay works here too.",
+        )
+    try:
+        load_engine()
+    except EngineMissingError as missing:
+        what, _, todo = str(missing).partition("\n")
+        hint = todo if "--replay" in todo else f"{todo}\n{REPLAY_WORKS}"
+        raise UsageError(what, todo=hint) from missing
+
+
+class _Story:
+    """The scenes in their order, and whether each came out as it should."""
+
+    def __init__(
+        self, screen: Screen, agent: Agent, catalogue: Catalogue, matcher: Matcher
+    ) -> None:
+        self._screen = screen
+        self._agent = agent
+        self._catalogue = catalogue
+        self._matcher = matcher
+        self._outcomes: list[tuple[str, bool]] = []
+
+    def begin(self) -> None:
+        """What this is."""
+        self._screen.head(
+            "firedup demo: real servers on this machine, launched, watched and judged",
+            "The engine is llama.cpp, with a target model of 2.2 million parameters that knows"
+            " parts of Python's standard library by heart. It takes less than a minute, and every"
+            " server is stopped again.",
+        )
+
+    async def compare_drafters(self) -> None:
+        """A trained drafter beside an untrained one."""
+        self._head(
+            "1 of 4",
+            "a drafter that fits, and one that was never trained",
+            "An EAGLE-3 drafter guesses the next tokens and the target verifies them in one pass."
+            f" firedup waits until the server has proved itself, asks for {TOKENS} tokens and"
+            " reads from the server's own counters how many guesses were accepted.",
+        )
+        trained = await self._watch(Scene("demo-trained", find_free_port(), draft=TRAINED))
+        untrained = await self._watch(Scene("demo-untrained", find_free_port(), draft=UNTRAINED))
+        self._show_acceptance(trained, untrained)
+        gain, none = _length(trained), _length(untrained)
+        self._judge(
+            f"trained drafter: ready, acceptance length {gain:.2f}",
+            _is_ready(trained) and gain > 1.3,
+        )
+        self._judge(
+            f"untrained drafter: ready, acceptance length {none:.2f}",
+            _is_ready(untrained) and 1.0 <= none < 1.1,
+        )
+
+    async def lose_speculation(self) -> None:
+        """A server that is ready and does not speculate."""
+        self._head(
+            "2 of 4",
+            "a drafter with another vocabulary",
+            "The server comes up and answers. Only its log says that the drafter is not used.",
+        )
+        last = await self._watch(Scene("demo-vocabulary", find_free_port(), draft=OTHER_VOCABULARY))
+        usual, required = exit_status(last), exit_status(last, requires=frozenset({"speculation"}))
+        self._screen.say("")
+        self._screen.explain(
+            f"firedup run ends with status {usual} here, since the server is ready;"
+            f" with --require speculation it ends with status {required}."
+        )
+        is_off = last.speculation is Speculation.OFF
+        is_said = any(f.id == "speculation-off" for f in last.explanation.findings)
+        self._judge(
+            "another vocabulary: ready, and said that speculation is off",
+            _is_ready(last) and is_off and is_said and (usual, required) == (0, 1),
+        )
+
+    async def meet_taken_port(self) -> None:
+        """A launch on a port that is taken: refused, and with force diagnosed."""
+        self._head("3 of 4", "a port that is taken", "The demo itself listens on the port.")
+        async with hold_port() as port:
+            scene = Scene("demo-port", port, draft=TRAINED)
+            await self._doom(scene, "taken port", str(port), "bind")
+
+    async def meet_truncated_model(self) -> None:
+        """A launch of half a model: refused, and with force diagnosed."""
+        self._head(
+            "4 of 4", "half a model", "A download broke off: the file ends in the midst of it."
+        )
+        with tempfile.TemporaryDirectory(prefix="firedup-demo-") as folder:
+            path = str(truncate_copy(TARGET, Path(folder)))
+            scene = Scene("demo-truncated", find_free_port(), target=path)
+            await self._doom(scene, "truncated model", path, "bounds")
+
+    def end(self) -> int:
+        """The summary; the exit status."""
+        failed = [text for text, is_good in self._outcomes if not is_good]
+        screen = self._screen
+        screen.tell(
+            "demo",
+            outcomes=[{"outcome": text, "as_expected": good} for text, good in self._outcomes],
+            as_expected=not failed,
+        )
+        screen.head("What you saw")
+        for text, is_good in self._outcomes:
+            screen.say(f"  {'✓' if is_good else '✗'} {text}", "green" if is_good else "red")
+        if failed:
+            screen.say("")
+            screen.explain(f"{len(failed)} of {len(self._outcomes)} did not come out as expected.")
+        screen.head("Try next")
+        say_commands(
+            screen,
+            ("firedup run -- llama-server -m MODEL.gguf", "a server of your own"),
+            ("firedup logs demo-truncated | firedup explain -", "any log, also an old one"),
+            ("firedup ps --all", "what ran here; firedup prune tidies up"),
+        )
+        return 1 if failed else 0
+
+    def _head(self, number: str, title: str, *paragraphs: str) -> None:
+        self._screen.tell("scene", scene=number, title=title)
+        self._screen.head(f"{number}  {title}", *paragraphs)
+
+    async def _doom(self, scene: Scene, name: str, reason: str, word: str) -> None:
+        """Launch what cannot work: `reason` must be in the refusal, `word` in the cause's line."""
+        refusal = await self._refuse(scene)
+        self._judge(f"{name}: refused before launch", reason in refusal)
+        self._screen.say("")
+        self._screen.explain("With --force it is launched all the same, and diagnosed:")
+        last = await self._watch(scene, force=True)
+        cause = last.explanation.cause
+        self._judge(
+            f"{name}, launched by force: crashed, {cause.failure if cause else 'no cause found'}",
+            last.explanation.verdict is Verdict.CRASHED
+            and cause is not None
+            and word in cause.line,
+        )
+
+    async def _refuse(self, scene: Scene) -> str:
+        """The refusal, as the user sees it; "" when there was none."""
+        self._screen.show_command(scene.command())
+        try:
+            async with launched(self._agent, self._catalogue, scene.order(), say=self._faintly):
+                return ""
+        except RefusedError as refusal:
+            self._screen.tell("refused", what=refusal.what, evidence=refusal.evidence)
+            self._screen.quote(f"firedup: {refusal}")
+            return str(refusal)
+
+    async def _watch(self, scene: Scene, *, force: bool = False) -> Snapshot:
+        """Launch, watch to a verdict, stop."""
+        self._screen.show_command(scene.command(force=force))
+        prompt = load_prompts()[0].text
+        watching = Watching(timeout_s=LIMIT_S, prompt=prompt, max_tokens=TOKENS)
+        order = scene.order(force=force)
+        async with launched(self._agent, self._catalogue, order, say=self._faintly) as run:
+            snapshots = watch_run(self._agent, self._catalogue, self._matcher, run, watching)
+            last = await self._screen.show(snapshots, scene.name)
+            if last.exit_code is None and last.exit_signal is None:
+                self._screen.say("")
+        return last
+
+    def _faintly(self, text: str) -> None:
+        self._screen.say(text, "faint")
+
+    def _judge(self, outcome: str, is_good: bool) -> None:  # noqa: FBT001 - reads as a statement
+        self._outcomes.append((outcome, is_good))
+
+    def _show_acceptance(self, trained: Snapshot, untrained: Snapshot) -> None:
+        gain = _length(trained)
+        self._screen.show_table(
+            (
+                ("drafter", "acceptance length", "accepted of drafted", "verdict"),
+                ("trained", *_figures(trained), f"each step yields {gain:.2f} tokens, not 1"),
+                ("untrained", *_figures(untrained), "each guess was in vain"),
+            )
+        )
+        self._screen.explain(
+            "Acceptance belongs to the two models and the text, so this CPU shows it as a GPU"
+            " would. It does not show speed: that is acceptance length ÷ time per step, and what"
+            " drafting adds to a step here says nothing about a GPU."
+        )
+
+
+def say_commands(screen: Screen, *commands: tuple[str, str]) -> None:
+    """Commands with what they are for, beside them or below."""
+    widest = max(len(command) for command, _ in commands)
+    fits = all(widest + len(use) + 4 <= screen.paper.columns for _, use in commands)
+    for command, use in commands:
+        painted = screen.paper.paint(f"  {command}", "cyan")
+        screen.say(painted + (" " * (widest - len(command) + 2) + use if fits else ""))
+        if not fits:
+            screen.say(f"    {use}", "faint")
+
+
+def _is_ready(snapshot: Snapshot) -> bool:
+    return snapshot.explanation.verdict is Verdict.READY
+
+
+def _length(snapshot: Snapshot) -> float:
+    """Acceptance length, 0 when there is none."""
+    return (snapshot.acceptance.length or 0.0) if snapshot.acceptance else 0.0
+
+
+def _figures(snapshot: Snapshot) -> tuple[str, str]:
+    found = snapshot.acceptance
+    if found is None or found.length is None:
+        return "–", "–"
+    return f"{found.length:.2f}", f"{found.accepted} of {found.proposed}"
