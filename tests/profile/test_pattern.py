@@ -9,8 +9,8 @@ import re2
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from firedup.profile.engine import Expression, compile_hyperscan
 from firedup.profile.pattern import PatternError, parse_pattern
+from firedup.profile.regex import Expression, compile_hyperscan
 
 
 @pytest.mark.parametrize(

@@ -10,12 +10,12 @@ import re2
 
 from firedup.core.error import ProfileError
 from firedup.profile.complete import check_completeness
-from firedup.profile.engine import Expression, HyperscanMissingError, compile_hyperscan
 from firedup.profile.example import Rivals, check_examples
 from firedup.profile.join import Joined, join_files
 from firedup.profile.pattern import PatternError, parse_pattern
 from firedup.profile.problem import Problem, label_of, nearest
 from firedup.profile.read import builtin_files, user_files
+from firedup.profile.regex import Expression, HyperscanMissingError, compile_hyperscan
 from firedup.profile.schema import SHARED, Catalogue, Entry
 
 MIN_FIXED = 4

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from firedup.core.rule import Edge, Role, Rule
-from firedup.profile.engine import Expression
 from firedup.profile.problem import Problem, label_of
+from firedup.profile.regex import Expression
 from firedup.profile.schema import Entry
 from firedup.profile.version import parse_version
 

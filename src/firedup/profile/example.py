@@ -5,11 +5,11 @@ from __future__ import annotations
 import re2
 
 from firedup.core.rule import Role, Rule
-from firedup.profile.engine import Expression, search_set
+from firedup.profile.mismatch import where_it_stops
 from firedup.profile.pattern import PatternError, parse_pattern
 from firedup.profile.problem import Problem, label_of
+from firedup.profile.regex import Expression, search_set
 from firedup.profile.schema import SHARED, Catalogue, Entry
-from firedup.profile.stopped import where_it_stops
 from firedup.profile.version import are_disjoint
 
 _NUMBERS = ("done", "total", "percent", "seconds", "exit_code", "signal", "port", "pid")

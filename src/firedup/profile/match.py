@@ -8,7 +8,7 @@ import re2
 
 from firedup.core.model import Line
 from firedup.core.rule import Hit, Role, Rule
-from firedup.profile.engine import Expression
+from firedup.profile.regex import Expression
 from firedup.profile.scan import Blobs, make_filter, make_scanner
 from firedup.profile.schema import Catalogue
 

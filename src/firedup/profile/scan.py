@@ -7,7 +7,7 @@ import hashlib
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from firedup.profile.engine import (
+from firedup.profile.regex import (
     Expression,
     HyperscanMissingError,
     HyperscanScanner,

@@ -9,8 +9,8 @@ import re2
 from firedup.core.error import UsageError
 from firedup.core.model import Stage
 from firedup.core.rule import Edge, Role, Rule
-from firedup.profile.engine import Expression
 from firedup.profile.pattern import PatternError, parse_pattern
+from firedup.profile.regex import Expression
 
 # The words of the loop that people use today; for `watch --format classic` and unknown programs.
 LOOP_READY = "fired up"

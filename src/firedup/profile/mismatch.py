@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re2
 
-from firedup.profile.engine import Expression
 from firedup.profile.pattern import parse_pattern
+from firedup.profile.regex import Expression
 
 
 def where_it_stops(pattern: str, line: str) -> tuple[str, ...]:
