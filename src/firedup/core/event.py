@@ -110,7 +110,10 @@ class Health:
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """The one generation that proves readiness. `is_skipped` when it cannot be asked for."""
+    """The one generation that proves readiness. `is_skipped` when it cannot be asked for.
+
+    `has_timed_out`: the request was taken and no answer came within its time.
+    """
 
     at_ns: int
     has_answered: bool
@@ -120,6 +123,7 @@ class Token:
     seconds: float | None = None
     error: str | None = None
     is_skipped: bool = False
+    has_timed_out: bool = False
 
 
 @dataclass(frozen=True, slots=True)

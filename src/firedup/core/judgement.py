@@ -106,7 +106,8 @@ class Judgement:
             code=out.exited.code if out.exited else None,
             signal=out.exited.signal if out.exited else None,
             has_process=has_process,
-            is_stalled=bool(self.liveness.stall(self.now_ns, reader.startup.stage)),
+            is_stalled=self.readiness.is_hung
+            or bool(self.liveness.stall(self.now_ns, reader.startup.stage)),
             deadline_passed=out.deadline is not None,
             is_lost=out.is_lost,
             has_begun=reader.startup.starts > 0 or has_process or reader.sieve.size > 0,
@@ -150,6 +151,15 @@ class Judgement:
                 "The server runs without the speculative decoding that was asked for.",
                 (Evidence("http", why or "tokens were generated and no draft was proposed"),),
                 "Check that the drafter fits the target, and read what the log says about it.",
+            )
+        if (refusal := self.readiness.refusal) is not None and not facts.has_exited:
+            yield Finding(
+                "no-token",
+                Severity.SEVERE,
+                "The server answers and generates nothing: it is not ready.",
+                (Evidence("http", refusal),),
+                "Read what the server says to this request; when it says nothing, take the stacks"
+                " of its processes (py-spy dump) before stopping it.",
             )
         stalled = self.liveness.stall(self.now_ns, self.reader.startup.stage)
         if stalled and not facts.has_exited:

@@ -97,9 +97,13 @@ class Liveness:
         )
 
     def stall(self, now_ns: int, stage: Stage | None) -> tuple[Evidence, ...]:
-        """The evidence that nothing will come any more; empty while there is hope."""
+        """The evidence that nothing will come any more; empty while there is hope.
+
+        It reaches to the newest sample: without samples (link down, keeper gone) nothing is known.
+        """
         if self.sample is None or not self.processes:
             return ()
+        now_ns = min(now_ns, self.sample.at_ns)
         frozen_s = _since(self._frozen_since, now_ns)
         if frozen_s is not None and frozen_s >= STOPPED_PATIENCE_S:
             text = f"every process of the server has been stopped by a signal for {frozen_s:.0f} s"

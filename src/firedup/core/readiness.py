@@ -42,6 +42,19 @@ class Readiness:
             why_not=self.token.error if self.token else None,
         )
 
+    @property
+    def is_hung(self) -> bool:
+        """Whether the newest request for a token was taken and never answered."""
+        return self.token is not None and self.token.has_timed_out
+
+    @property
+    def refusal(self) -> str | None:
+        """Why the newest request for a token brought none; None when it did or was not made."""
+        token = self.token
+        if token is None or token.has_answered or token.is_skipped:
+            return None
+        return token.error or "no token came"
+
     def is_proven(self, *, log_ready: bool) -> bool:
         """Whether this server is ready beyond its own words.
 
@@ -52,7 +65,8 @@ class Readiness:
         if self.spec.port is None:
             return log_ready
         ownership = self.owner.owner if self.owner else None
-        if ownership is Ownership.NO or not self.has_answered or self.token is None:
+        is_closed = self.owner is not None and ownership is None  # nobody listens (any more)
+        if is_closed or ownership is Ownership.NO or not self.has_answered or self.token is None:
             return False
         if not (self.token.has_answered or self.token.is_skipped):
             return False

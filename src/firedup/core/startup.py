@@ -25,8 +25,10 @@ class Moment:
 
 @dataclass(slots=True)
 class _Span:
-    begun: Moment
+    begun: Moment  # of the present part: stages come back (the drafter's graphs after the target's)
+    first: Moment
     ended: Moment | None = None
+    earlier_s: tuple[float, float] = (0.0, 0.0)  # of the parts before, by host and by log time
     said_s: float | None = None  # the duration that the engine printed, the longest of all ranks
     slowest: str | None = None
 
@@ -115,9 +117,11 @@ class Startup:
         found = []
         for stage, span in self._spans.items():
             # What was printed before the watch began has only the log's own time.
-            by_host = use_host and span.begun.host_ns is not None
-            begun = span.begun.host_ns if by_host else span.begun.log_ns
+            by_host = use_host and span.first.host_ns is not None
+            begun = span.first.host_ns if by_host else span.first.log_ns
             seconds = _between(span.begun, span.ended, use_host=by_host)
+            if seconds is not None:
+                seconds += span.earlier_s[0 if by_host else 1]
             if span.said_s is not None and (seconds is None or not by_host):
                 seconds = span.said_s
             if begun is not None and not by_host and not is_wall(begun):
@@ -158,13 +162,18 @@ class Startup:
             for other, span in self._spans.items():
                 if span.ended is None and (other not in _LOADS or stage in _UP):
                     span.ended = at
-            self._spans[stage] = _Span(at)
+            self._spans[stage] = _Span(at, at)
             self.stage = stage
             self.progress = None
         elif edge is not Edge.END and self._spans[stage].ended is not None and stage not in _UP:
-            # A stage that comes back (graphs of the drafter after those of the target) goes on.
-            self._spans[stage].ended = None
+            self._come_back(self._spans[stage], at)
             self.stage = stage
+
+    def _come_back(self, span: _Span, at: Moment) -> None:
+        by_host = _between(span.begun, span.ended, use_host=True) or 0.0
+        by_log = _between(span.begun, span.ended, use_host=False) or 0.0
+        span.earlier_s = (span.earlier_s[0] + by_host, span.earlier_s[1] + by_log)
+        span.begun, span.ended = at, None
 
     def _finish(self, stage: Stage, hit: Hit, rank: str | None, at: Moment) -> None:
         state = self._ranks[rank]
