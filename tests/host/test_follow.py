@@ -341,8 +341,11 @@ for turn in range(30):
         os.rename(path, "%s.%d" % (path, turn))
 """
     expected = [b"%d:%d" % (turn, number) for turn in range(30) for number in range(200)]
+    expected.append(b"begin")
     lines: list[bytes] = []
+    log.write_bytes(b"begin\n")
     async with following(agent, log) as seen:
+        await seen.until_text(b"begin\n")
         process = await asyncio.create_subprocess_exec(sys.executable, "-c", code, str(log))
 
         def gather() -> bool:

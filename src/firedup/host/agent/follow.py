@@ -155,8 +155,8 @@ class Follow(Stream):
         header = DATA_HEADER.pack(boottime_ns(), self.generation, self.offset)
         self.tail = (self.tail + data[-TAIL_BYTES:])[-TAIL_BYTES:]
         self.offset += len(data)
-        is_full = len(data) == min(room, DATA_LIMIT)
-        self.seen = os.fstat(self.file).st_size if is_full else self.offset
+        size = os.fstat(self.file).st_size if len(data) == min(room, DATA_LIMIT) else 0
+        self.seen = max(self.seen, self.offset, size)
         return header + data
 
     def _skip_hole(self) -> None:
@@ -203,11 +203,7 @@ class Follow(Stream):
             new = open_regular(self.path)
         except (FileNotFoundError, NotADirectoryError):
             return True  # and look again
-        # What was moved away before `new` got the name is seen now that `new` is held.
-        between = open_next(self.path, self.file, self.known)
-        if between >= 0:
-            os.close(new)
-            new = between
+        new = open_next(self.path, new, self.file, self.known)
         if os.fstat(self.file).st_size > self.offset or identity_of(os.fstat(new)) == self.identity:
             os.close(new)
             return True

@@ -54,8 +54,27 @@ def find_copy(path: str, identity: "tuple[int, int]", offset: int, tail: bytes) 
     return None
 
 
-def open_next(path: str, old: int, known: "set[tuple[int, int]]") -> int:
-    """Opens the log that came after the open file `old` and was itself moved away since, or -1.
+def open_next(path: str, new: int, old: int, known: "set[tuple[int, int]]") -> int:
+    """The open file that comes after `old`: `new`, or one that was moved away before it.
+
+    `new` is what had the log's name a moment ago, so that whatever was moved away before is seen
+    by a list that is made now; it is closed when another one comes first.
+    """
+    between = _open_between(path, old, known)
+    if between < 0:
+        return new
+    try:
+        is_named = identity_of(os.stat(path)) == identity_of(os.fstat(new))
+    except OSError:
+        is_named = False
+    is_first = os.fstat(new).st_mtime_ns <= os.fstat(between).st_mtime_ns
+    loser = between if is_first and not is_named else new
+    os.close(loser)
+    return new if loser == between else between
+
+
+def _open_between(path: str, old: int, known: "set[tuple[int, int]]") -> int:
+    """Opens the oldest log that is later than `old` and was itself moved away since, or -1.
 
     Only names that continue the log's own (server.log.2, server.log-20261129) are trusted, and
     neither packed files nor copies of `old`, which are added to `known`.
