@@ -183,13 +183,13 @@ def test_a_second_start_in_the_same_file_is_the_one_that_counts() -> None:
         '    raise ValueError("No available memory for the cache blocks. "',
         "    assert all(x), 'Synthetic acceptance not supported with CPU sampling'",
         (
-            "(Worker_TP0 pid=911) WARNING 09-18 08:23:03 [envs.py:9] Unknown vLLM environment variable"
-            " detected: VLLM_FOO"
+            "(Worker_TP0 pid=911) WARNING 09-18 08:23:03 [envs.py:9] Unknown vLLM environment "
+            "variable detected: VLLM_FOO"
         ),
         'INFO:     127.0.0.1:5 - "POST /v1/completions HTTP/1.1" 400 Bad Request',
         (
-            "(EngineCore_DP0 pid=910) INFO 09-18 08:25:03 [shm_broadcast.py:466] No available shared"
-            " memory broadcast block found in 60 second."
+            "(EngineCore_DP0 pid=910) INFO 09-18 08:25:03 [shm_broadcast.py:466] No available "
+            "shared memory broadcast block found in 60 second."
         ),
     ],
 )
