@@ -24,7 +24,6 @@ from firedup.profile.schema import Catalogue
 from firedup.session.clock import HostClock
 from firedup.session.find import find_writer
 from firedup.session.history import position_after
-from firedup.session.prober import Prober
 from firedup.session.watch import Watch, Watching
 
 _NS = 1_000_000_000
@@ -104,15 +103,9 @@ class _Guide:
             spec = replace(spec, engine=self._engine)
         identity = (process.pid, process.start_ticks)
         self._watch.feed(replace(self._begun, spec=spec, pid=identity[0], start_ticks=identity[1]))
-        self._watch.prober = Prober(
-            make_target(
-                self._watch.agent, spec, self._catalogue.profile(spec.engine), process=identity
-            ),
-            self._watch.feed,
-            self._watch.look,
-            self._watch.clock.boottime_ns,
-            lambda: identity,
-        )
+        profile = self._catalogue.profile(spec.engine)
+        target = make_target(self._watch.agent, spec, profile, process=identity)
+        self._watch.ask_through(target, identity)
 
     async def attend(self, agent: Agent) -> None:
         """Search until the process is found, then follow it to its end."""

@@ -13,7 +13,7 @@ from firedup.host.link import Agent
 from firedup.host.process import fetch_port, sample_tree
 from firedup.probe.accept import read_acceptance, read_counts
 from firedup.probe.target import Target
-from firedup.probe.token import PROMPT, ask_token
+from firedup.probe.token import DEADLINE_S, PROMPT, ask_token
 
 _OK = 200
 # Polls of a health route leave lines in some engines' logs, so they are few and grow rarer.
@@ -38,6 +38,7 @@ class Prober:
     identity: Callable[[], tuple[int, int] | None]
     prompt: str = PROMPT
     max_tokens: int | None = None
+    deadline_s: float = DEADLINE_S
     nudge: asyncio.Event = field(default_factory=asyncio.Event)
     is_done: bool = False
     _last: dict[type, tuple[object, ...]] = field(default_factory=dict)
@@ -98,7 +99,11 @@ class Prober:
         spec = self.target.spec
         before = await read_counts(self.target) if spec.asks_for_speculation else None
         asked = await ask_token(
-            self.target, self.now_ns(), prompt=self.prompt, max_tokens=self.max_tokens
+            self.target,
+            self.now_ns(),
+            prompt=self.prompt,
+            max_tokens=self.max_tokens,
+            deadline_s=self.deadline_s,
         )
         self._tell(asked.event, asked.event.has_answered, asked.event.error)
         if asked.event.has_answered and spec.asks_for_speculation:

@@ -25,7 +25,6 @@ from firedup.profile.pipeline import Pipeline
 from firedup.profile.schema import Catalogue
 from firedup.session.clock import HostClock
 from firedup.session.history import load_history, position_after, replay_history
-from firedup.session.prober import Prober
 from firedup.session.recorder import Recorder
 from firedup.session.watch import Watch, Watching
 
@@ -189,23 +188,10 @@ def _add_feeders(watch: Watch, catalogue: Catalogue, run: Run, since_ns: int) ->
 
     watch.feeders += [take_end] if state.exit is not None else [take_samples, take_end]
     if state.exit is None:
-        identity = (state.server.pid, state.server.start_ticks) if state.server else None
-        prober = Prober(
-            make_target(
-                watch.agent,
-                run.spec,
-                catalogue.profile(run.spec.engine),
-                run_folder=run.folder,
-            ),
-            watch.feed,
-            watch.look,
-            watch.clock.boottime_ns,
-            lambda: identity,
-            max_tokens=watch.watching.max_tokens,
-        )
-        if watch.watching.prompt is not None:
-            prober.prompt = watch.watching.prompt
-        watch.prober = prober
+        profile = catalogue.profile(run.spec.engine)
+        target = make_target(watch.agent, run.spec, profile, run_folder=run.folder)
+        server = state.server
+        watch.ask_through(target, (server.pid, server.start_ticks) if server else None)
 
 
 def exit_status(snapshot: Snapshot, *, requires: frozenset[str] = frozenset()) -> int:

@@ -19,11 +19,13 @@ from firedup.core.event import (
     LinkChanged,
 )
 from firedup.core.model import Snapshot, Verdict
-from firedup.host.base import OperationError
-from firedup.host.file import LogPosition, follow_log
-from firedup.host.link import Agent, open_agent
+from firedup.host.file import FileFacts, LogPosition, LogReader, follow_log, stat_file
+from firedup.host.link import Agent
+from firedup.probe.target import Target
+from firedup.probe.token import DEADLINE_S, PROMPT
 from firedup.profile.pipeline import Pipeline
 from firedup.session.clock import HostClock
+from firedup.session.linked import run_linked
 from firedup.session.prober import Prober
 from firedup.session.recorder import Recorder
 
@@ -31,7 +33,10 @@ from firedup.session.recorder import Recorder
 QUIET_S, DIAGNOSE_S = 2.0, 10.0
 # Once the process has ended, nothing but what is already on its way can come.
 DRAIN_S = 0.3
-RECONNECT_S = (0.2, 1.0, 3.0, 10.0, 20.0)
+# How long what was written before an end may take to arrive.
+CATCH_UP_S = 10.0
+FLUSH_S = 5.0
+LAST_LOOK_S = 5.0
 FINAL_VERDICTS = (Verdict.STALLED, Verdict.TIMED_OUT, Verdict.LOST)
 
 
@@ -41,7 +46,7 @@ class Watching:
 
     `timeout_s` None watches without limit. `tail_lines` and `highlight` are for the classic
     format. `tick_s` is the longest time between two snapshots. `prompt` and `max_tokens` shape the
-    first tokens; None takes the least that proves readiness.
+    first tokens, None takes the least that proves readiness; they must come within `token_s`.
     """
 
     until: str = "ready"
@@ -51,6 +56,7 @@ class Watching:
     tick_s: float = 1.0
     prompt: str | None = None
     max_tokens: int | None = None
+    token_s: float = DEADLINE_S
 
 
 # A task that feeds events with the agent it is given; started again with a new agent when the link
@@ -83,11 +89,14 @@ class Watch:
         self.listener: Listener | None = None
         self.log = log
         self._recorder = recorder
+        self._reader: LogReader | None = None
+        self._has_read = asyncio.Event()
         self._changed = asyncio.Event()
         self._begun_s = time.monotonic()
         self._crashed_s: float | None = None
         self._said: Verdict | None = None
         self._told: set[Verdict] = set()
+        self._has_expired = False
 
     def feed(self, event: Event) -> None:
         """Give one event to the pipeline, to the record and to whoever waits for it."""
@@ -101,6 +110,36 @@ class Watch:
     def look(self) -> Snapshot:
         """The present snapshot."""
         return self.pipeline.snapshot(self.clock.boottime_ns(), self.clock.wall_ns())
+
+    def ask_through(self, target: Target, identity: tuple[int, int] | None) -> Prober:
+        """Let a prober ask the server at `target`; `identity` is its pid and start ticks."""
+        self.prober = Prober(
+            target,
+            self.feed,
+            self.look,
+            self.clock.boottime_ns,
+            lambda: identity,
+            prompt=self.watching.prompt or PROMPT,
+            max_tokens=self.watching.max_tokens,
+            deadline_s=self.watching.token_s,
+        )
+        return self.prober
+
+    async def catch_up(self, agent: Agent) -> None:
+        """Wait until what the log holds now has been fed: last words come before the end."""
+        facts = await stat_file(agent, self.log)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(CATCH_UP_S):
+                while facts is not None and facts.size and self._is_behind(facts):
+                    self._has_read.clear()
+                    await self._has_read.wait()
+
+    def _is_behind(self, facts: FileFacts) -> bool:
+        if self._reader is None:
+            return True
+        position = self._reader.position
+        is_same = (position.dev, position.ino) == (facts.dev, facts.ino)
+        return not is_same or position.offset < facts.size
 
     async def snapshots(self) -> AsyncIterator[Snapshot]:
         """A snapshot at each change and at least every tick; the last one is the conclusion."""
@@ -118,14 +157,11 @@ class Watch:
                 if work.done():
                     work.result()
                 await self._next_change(work)
-                if await self._has_expired(snapshot):
-                    self.feed(DeadlinePassed(self.clock.boottime_ns(), self._limit_s()))
+                await self._heed_limit()
         finally:
+            await self._record_diagnosis()
             work.cancel()
             await asyncio.wait([work])
-            if self._recorder is not None:
-                self._record_diagnosis()
-                await self._recorder.flush()
 
     async def _next_change(self, work: asyncio.Future[None]) -> None:
         waiter = asyncio.ensure_future(self._changed.wait())
@@ -139,20 +175,18 @@ class Watch:
         """Up to the next moment at which time alone may change something."""
         return 0.25 if self._crashed_s is not None else self.watching.tick_s
 
-    def _limit_s(self) -> float:
-        return self.watching.timeout_s or 0.0
-
-    async def _has_expired(self, snapshot: Snapshot) -> bool:
+    async def _heed_limit(self) -> None:
+        """Once the time is over: one last look, and if that shows no ready server, say so."""
         limit_s = self.watching.timeout_s
-        if limit_s is None or time.monotonic() - self._begun_s < limit_s:
-            return False
-        if snapshot.explanation.verdict is not Verdict.LOADING or self.prober is None:
-            return snapshot.explanation.verdict in (Verdict.LOADING, Verdict.UNKNOWN)
-        # One last look before the time is declared over.
-        with contextlib.suppress(HostError, TimeoutError):
-            async with asyncio.timeout(5.0):
-                await self.prober.ask()
-        return self.look().explanation.verdict is not Verdict.READY
+        if limit_s is None or self._has_expired or time.monotonic() - self._begun_s < limit_s:
+            return
+        self._has_expired = True
+        if self.look().explanation.verdict is Verdict.LOADING and self.prober is not None:
+            with contextlib.suppress(HostError, TimeoutError):
+                async with asyncio.timeout(LAST_LOOK_S):
+                    await self.prober.ask()
+        if self.look().explanation.verdict is not Verdict.READY:
+            self.feed(DeadlinePassed(self.clock.boottime_ns(), limit_s))
 
     def _is_over(self, snapshot: Snapshot) -> bool:
         verdict = snapshot.explanation.verdict
@@ -168,45 +202,25 @@ class Watch:
         if snapshot.is_final or verdict in (Verdict.LOST, Verdict.TIMED_OUT):
             return True
         if self.watching.until == "exit":
-            return False
+            return self._has_expired and verdict is not Verdict.READY
         if verdict is Verdict.READY:
             return self.prober is None or self.prober.is_done
         return verdict in FINAL_VERDICTS
 
     async def _work(self) -> None:
-        """Run the feeders; when the link breaks, take a new one and go on at the exact byte."""
-        if await self._run_until_broken(self.agent):
-            return
-        for pause_s in RECONNECT_S:
-            await asyncio.sleep(pause_s)
-            try:
-                async with open_agent(self.agent.host) as agent:
-                    self.clock = await HostClock.read(agent)
-                    self.feed(LinkChanged(self.clock.boottime_ns(), is_up=True))
-                    if await self._run_until_broken(agent):
-                        return
-            except OperationError:
-                raise
-            except HostError as error:
-                self._say_down(error)
-        self.feed(Ended(self.clock.boottime_ns(), is_lost=True))
+        """Run the feeders over one link after the other; each goes on at the exact byte."""
+        if not await run_linked(self.agent, self._run_feeders, self._say_up, self._say_down):
+            self.feed(Ended(self.clock.boottime_ns(), is_lost=True))
 
-    async def _run_until_broken(self, agent: Agent) -> bool:
-        """True when all feeders ended; False when the link broke. Refusals are raised singly."""
-        refusals: list[Exception] = []
-        is_whole = True
-        try:
-            await self._run_feeders(agent)
-        except* OperationError as group:
-            refusals = [_first(group)]
-        except* HostError as group:
-            self._say_down(_first(group))
-            is_whole = False
-        if refusals:
-            raise refusals[0]
-        return is_whole
+    async def _say_up(self, agent: Agent) -> None:
+        self.clock = await HostClock.read(agent)
+        self.feed(LinkChanged(self.clock.boottime_ns(), is_up=True))
+
+    def _say_down(self, error: Exception) -> None:
+        self.feed(LinkChanged(self.clock.boottime_ns(), is_up=False, detail=str(error)))
 
     async def _run_feeders(self, agent: Agent) -> None:
+        self.agent = agent
         if self._recorder is not None:
             self._recorder.use(agent)
         async with asyncio.TaskGroup() as group:
@@ -220,12 +234,11 @@ class Watch:
 
     async def _follow_log(self, agent: Agent) -> None:
         with closing(follow_log(agent, self.log, self.position)) as reader:
+            self._reader = reader
             async for event in reader:
                 self.position = reader.position
                 self.feed(event)
-
-    def _say_down(self, error: Exception) -> None:
-        self.feed(LinkChanged(self.clock.boottime_ns(), is_up=False, detail=str(error)))
+                self._has_read.set()
 
     async def _tell(self, snapshot: Snapshot, *, is_over: bool) -> None:
         verdict = snapshot.explanation.verdict
@@ -244,16 +257,12 @@ class Watch:
         if verdict not in (Verdict.LOADING, Verdict.UNKNOWN):
             self._recorder.add_output("verdict", _output(snapshot))
 
-    def _record_diagnosis(self) -> None:
+    async def _record_diagnosis(self) -> None:
         if self._recorder is not None:
             self._recorder.add_output("diagnosis", _output(self.look()))
-
-
-def _first(group: BaseExceptionGroup[Exception]) -> Exception:
-    error: BaseException = group
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error if isinstance(error, Exception) else RuntimeError(str(error))
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(FLUSH_S):
+                    await self._recorder.flush()
 
 
 async def _forward(work: Awaitable[None]) -> None:
