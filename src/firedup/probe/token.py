@@ -70,7 +70,8 @@ async def ask_token(
                     route, build_request(route, named, prompt, max_tokens), timeout_s=deadline_s
                 )
         except OperationError as error:
-            return Asked(replace(failure, route=route, error=_explain(error, deadline_s)))
+            why, is_late = _explain(error, deadline_s), error.code == "timeout"
+            return Asked(replace(failure, route=route, error=why, has_timed_out=is_late))
         asked = _judge(route, answer)
         if asked.event.has_answered or answer.status not in (404, 405):
             return asked
