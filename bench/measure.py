@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from typing import IO
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +30,13 @@ class Cost:
     status: int
 
 
-def measure(argv: Sequence[str], *, env: Mapping[str, str] | None = None) -> Cost:
-    """Run `argv` to its end, its output discarded, and return what it took.
+def measure(
+    argv: Sequence[str],
+    *,
+    env: Mapping[str, str] | None = None,
+    stdout: int | IO[bytes] = subprocess.DEVNULL,
+) -> Cost:
+    """Run `argv` to its end and return what it took; its output goes to `stdout`.
 
     `status` is the exit status, or minus the number of the signal that ended it.
     """
@@ -39,7 +45,7 @@ def measure(argv: Sequence[str], *, env: Mapping[str, str] | None = None) -> Cos
         argv,
         env=env,
         stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
+        stdout=stdout,
         stderr=subprocess.DEVNULL,
     )
     _, wait_status, usage = os.wait4(process.pid, 0)
