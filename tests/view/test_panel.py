@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
-from firedup.core.model import Checks, Ownership, Snapshot, Stage, State
+from firedup.core.model import Checks, Ownership, Snapshot, Stage, StageSpan, State
 from firedup.view.bar import render_bar
 from firedup.view.pace import Pace
 from firedup.view.panel import render_panel
@@ -136,7 +136,7 @@ watching                                              +00:00
 def test_the_checks_of_readiness_are_ticked_off():
     checks = Checks(log=True, health=503, owner=Ownership.NO)
 
-    assert "✓ log  ✗ health  ✗ own port  · token" in draw(
+    assert "✓ log  · health  ✗ own port  · token" in draw(
         replace(story.capturing(), checks=checks), 100
     )
 
@@ -212,3 +212,20 @@ def test_a_silent_log_is_no_alarm_while_the_processes_work():
 def test_a_full_bar_is_not_the_end_of_its_stage():
     assert "64/64 shards 100 %, and goes on" in draw(story.loading(done=64), 100)
     assert "64/64 shards, and goes on" in draw(story.loading(done=64), 40)
+
+
+def test_a_stage_beside_the_current_one_goes_on_too():
+    spans = (
+        StageSpan(Stage.LOAD_WEIGHTS, story.at(10), "host", None),
+        StageSpan(Stage.KV_CACHE, story.at(100), "host", 0.2, None, True),
+    )
+    explanation = replace(story.EXPLANATION, stages=spans, stage=Stage.KV_CACHE)
+    text = draw(replace(story.loading(131), explanation=explanation, progress=None), 60)
+
+    assert "⠇ load-weights    2 min 1 s" in text
+
+
+def test_an_answer_that_may_still_change_is_not_alarming():
+    checks = Checks(log=False, health=503)
+    assert "· log  · health" in draw(replace(story.loading(), checks=checks), 60)
+    assert "✗ log  ✗ health" in draw(replace(story.stalled(), checks=checks), 60)

@@ -37,10 +37,10 @@ def test_a_start_is_told_in_one_line_per_change():
 12:10:30 +07:53 graph-capture 19/36 batches 53 % ~2 min left
 12:11:12 +08:35 graph-capture 25/36 batches 69 % ~2 min left
 12:11:54 +09:17 graph-capture 31/36 batches 86 % ~2 min left
-12:12:20 +09:43 the log says ready
+12:12:20 +09:43 log says ready
 12:12:20 +09:43 health answers 200
-12:12:20 +09:43 the port is its own
-12:12:20 +09:43 it generated a token
+12:12:20 +09:43 port is its own
+12:12:20 +09:43 token generated
 12:12:20 +09:43 ready\
 """)
 

@@ -22,8 +22,7 @@ def timed_out():
 def test_ready_is_stated_with_its_evidence():
     assert say(story.ready()) == snapshot("""\
 ✓ ready after 9 min 43 s  kimi-drafter · sglang 0.5.9 · Kimi-K2.5-INT4 + drafter · port 30000
-  evidence           the log says ready · health answers 200 · the port is its own · it generated a
-                     token
+  evidence           log says ready · health answers 200 · port is its own · token generated
   first tokens       “Paris. The city lies on the Seine, and has been the capital since 987.”
   acceptance length  1.73 (rate 0.243, 121 of 498 draft tokens, 166 steps, /metrics)
 

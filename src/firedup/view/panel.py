@@ -84,11 +84,7 @@ class _Drawing:
         paper, at = self._paper, self._at
         is_current = passage.stage is at.explanation.stage and not passage.is_over
         symbol, tone = self._symbol(is_over=passage.is_over, is_current=is_current)
-        seconds = passage.seconds
-        if seconds is None and is_current and at.stage_elapsed_s is not None:
-            seconds = at.stage_elapsed_s + (0 if at.state is State.EXITED else self._age_s)
-        if seconds is not None and not passage.is_over:
-            seconds = float(int(seconds))  # tenths that run are noise
+        seconds = passage.seconds if passage.is_over else self._running_s(passage, is_current)
         took = "" if seconds is None else render_duration(seconds)
         head = f"{paper.paint(symbol, tone)} "
         name = pad(passage.stage, names)
@@ -108,15 +104,24 @@ class _Drawing:
             head + (paper.paint(passage.spread, "faint") if len(passage.spread) <= room else "")
         ]
 
+    def _running_s(self, passage: Passage, is_current: bool) -> float | None:  # noqa: FBT001
+        """How long a stage has gone on, in whole seconds because tenths that run are noise."""
+        at = self._at
+        seconds = at.stage_elapsed_s if is_current else None
+        is_known = passage.clock == "host" and at.wall_ns is not None
+        if seconds is None and is_known and passage.began_ns is not None:
+            seconds = ((at.wall_ns or 0) - passage.began_ns) / 1e9
+        if seconds is None:
+            return passage.seconds
+        return float(int(seconds + (0 if at.state is State.EXITED else self._age_s)))
+
     def _symbol(self, *, is_over: bool, is_current: bool) -> tuple[str, str]:
         if is_over:
             return "✓", "green"
         verdict = self._at.explanation.verdict
         if verdict not in (Verdict.LOADING, Verdict.UNKNOWN) or self._at.is_final:
             return VERDICT_LOOKS[verdict]
-        if not is_current:
-            return "·", "faint"
-        return self._spinner(), "cyan"
+        return self._spinner(), "cyan" if is_current else "faint"
 
     def _spinner(self) -> str:
         seconds = self._at.elapsed_s + self._age_s
@@ -158,9 +163,10 @@ class _Drawing:
             return [f"{paper.paint('✓', 'green')} {paper.paint('ready', 'bold')}"]
         if verdict not in (Verdict.LOADING, Verdict.STALLED, Verdict.TIMED_OUT):
             return []
+        is_late = verdict is not Verdict.LOADING  # until then, no is only not yet
         answers = (
-            ("log", checks.log or None),  # what it does not say, it may say yet
-            ("health", None if checks.health is None else checks.health == 200),
+            ("log", checks.log or (False if is_late else None)),
+            ("health", checks.health == 200 or (False if is_late else None)),
             (
                 "port" if self._is_compact else "own port",
                 None if checks.owner is None else checks.owner is not Ownership.NO,

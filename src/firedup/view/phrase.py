@@ -81,19 +81,19 @@ def say_checks(checks: Checks) -> list[str]:
     """Each check of readiness that was answered, as a statement."""
     said: list[str] = []
     if checks.log is not None:
-        said.append("the log says ready" if checks.log else "the log does not say ready")
+        said.append("log says ready" if checks.log else "log does not say ready")
     if checks.health is not None:
         said.append(f"health answers {checks.health}")
     if checks.owner is not None:
         said.append(
             {
-                Ownership.YES: "the port is its own",
-                Ownership.NO: "the port belongs to another server",
-                Ownership.UNKNOWN: "the port's owner is unknown",
+                Ownership.YES: "port is its own",
+                Ownership.NO: "port belongs to another server",
+                Ownership.UNKNOWN: "port owner unknown",
             }[checks.owner]
         )
     if checks.token is not None:
-        said.append("it generated a token" if checks.token else "it generated no token")
+        said.append("token generated" if checks.token else "no token generated")
     if checks.why_not:
         said.append(clean(checks.why_not))
     return said
