@@ -48,7 +48,7 @@ def command(*, recording: str | None, speed: float, as_json: bool, no_color: boo
     from firedup.demo.play import ALL, pace_by_clock, play
     from firedup.demo.replay import RECORDINGS
     from firedup.demo.screen import JSON, PLAIN, TERMINAL, Screen
-    from firedup.demo.show import show
+    from firedup.demo.show import introduce, show
     from firedup.view.terminal import can_draw
 
     if recording not in (None, ALL, *RECORDINGS):
@@ -58,6 +58,8 @@ def command(*, recording: str | None, speed: float, as_json: bool, no_color: boo
     people = TERMINAL if can_draw(sys.stdout, os.environ) else PLAIN
     style = JSON if as_json else people
     screen = Screen(sys.stdout, choose_output(no_color=no_color), style=style)
+    if recording is None:
+        introduce(screen)  # before the moments that it takes to get ready
     knowledge = load_knowledge()
     if recording is None:
         return run_async(show(screen, knowledge.catalogue, knowledge.matcher))

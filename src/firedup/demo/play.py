@@ -17,7 +17,7 @@ from firedup.profile.pipeline import Pipeline
 
 ALL = "all"
 RECORDED_YEAR = 2026
-TITLE = "REPLAY of an invented recording"
+TITLE, NAME = "REPLAY of an invented recording", "REPLAY, invented"
 EXPECTED = {"kimi-start": Verdict.READY, "kimi-crash": Verdict.CRASHED}
 
 
@@ -53,7 +53,7 @@ async def play(screen: Screen, matcher: Matcher, name: str, *, speed: float, pac
             " those of the recording.",
         )
         screen.say("")
-        last = await screen.show(_snapshots(each, matcher, speed, pace), TITLE)
+        last = await screen.show(_snapshots(each, matcher, speed, pace), NAME)
         if last.explanation.verdict is not EXPECTED[each]:
             wrong.append(each)
             screen.say(f"✗ this should have ended as {EXPECTED[each]}", "red")
@@ -61,7 +61,7 @@ async def play(screen: Screen, matcher: Matcher, name: str, *, speed: float, pac
     screen.head("Try next")
     say_commands(
         screen,
-        ("firedup demo", "real servers on this machine (pip install 'firedup[demo]')"),
+        ("firedup demo", "real servers on this machine"),
         ("firedup run -- COMMAND…", "launch and watch a server of your own"),
         ("firedup watch LOG", "watch one that runs already"),
     )

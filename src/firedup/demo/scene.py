@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import shlex
 import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -21,6 +20,8 @@ from firedup.session.stop import stop_run
 
 LOOPBACK = "127.0.0.1"
 CONTEXT_TOKENS = "1024"
+# More threads are no faster with models so small, and far slower where the cores are busy.
+THREADS = "1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,14 +38,14 @@ class Scene:
         flags = ["-m", self.target]
         if self.draft is not None:
             flags += ["-md", self.draft.file, "--spec-type", self.draft.speculation or "none"]
-        flags += ["-c", CONTEXT_TOKENS, "--host", LOOPBACK, "--port", str(self.port)]
+        flags += ["-c", CONTEXT_TOKENS, "-t", THREADS, "--port", str(self.port)]
         folder = model_path(TARGET).parent
         return Order(engine_command(*flags), name=self.name, cwd=str(folder), force=force)
 
-    def command(self, *, force: bool = False) -> str:
+    def command(self, *, force: bool = False) -> tuple[str, ...]:
         """The same as one would type it in the models' folder."""
         words = ["firedup", "run", "--name", self.name, *(["--force"] if force else []), "--"]
-        return shlex.join([*words, "python", *self.order().argv[1:]])
+        return (*words, "python", *self.order().argv[1:])
 
 
 def find_free_port() -> int:
@@ -83,11 +84,18 @@ async def launched(
     finally:
         run = await _outcome(launching)
         if run is not None:
-            now = await find_run(agent, run.label.id)
-            if now.is_alive:
-                await stop_run(agent, catalogue, now, say=say)
-            else:
-                await stop_run(agent, catalogue, now, say=lambda _: None)
+            await _end(agent, catalogue, await find_run(agent, run.label.id), say)
+
+
+async def _end(agent: Agent, catalogue: Catalogue, run: Run, say: Callable[[str], None]) -> None:
+    """Stop `run` and sweep; says how it ended unless it had ended by itself."""
+    if not run.is_alive:
+        await stop_run(agent, catalogue, run, say=lambda _: None)
+        return
+    exited = await stop_run(agent, catalogue, run, say=say)
+    if exited is not None:
+        how = f"status {exited.code}" if exited.code is not None else f"signal {exited.signal}"
+        say(f"stopped, with {how}")
 
 
 async def _outcome(launching: asyncio.Future[Run]) -> Run | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import aclosing, contextmanager
 from dataclasses import replace
@@ -17,6 +19,7 @@ from firedup.view.redact import printable_block, redact
 from firedup.view.terminal import Terminal
 
 TERMINAL, PLAIN, JSON = "terminal", "plain", "json"
+_TIE = "\0"  # a blank at which no line is broken
 
 
 class View(Protocol):
@@ -64,11 +67,13 @@ class Screen:
             for line in self.paper.fold(paragraph):
                 self.say(line)
 
-    def show_command(self, words: str) -> None:
-        """What one would type, long commands in several lines."""
+    def show_command(self, words: Sequence[str]) -> None:
+        """What one would type, long commands in several lines; a flag stays with its value."""
         self.say("")
         narrow = replace(self.paper, columns=self.paper.columns - 2)
-        lines = narrow.fold(words, indent="$ ", rest="    ")
+        text = " ".join(shlex.quote(word) for word in words)
+        tied = re.sub(r"(?<= )(-[\w-]+) (?=[^-\s])", rf"\1{_TIE}", text)
+        lines = [line.replace(_TIE, " ") for line in narrow.fold(tied, indent="$ ", rest="    ")]
         for number, line in enumerate(lines, 1):
             self.say(line + (" \\" if number < len(lines) else ""), "cyan")
         self.say("")

@@ -21,6 +21,7 @@ from firedup.session.run import exit_status, watch_run
 from firedup.session.watch import Watching
 
 TOKENS = 96  # as many as acceptance needs to mean something
+PROMPT = 9  # on which the drafter does as well as on the twelve together (1.72)
 LIMIT_S = 60.0
 REPLAY_WORKS = "firedup demo --replay works without it."
 
@@ -28,18 +29,26 @@ REPLAY_WORKS = "firedup demo --replay works without it."
 async def show(screen: Screen, catalogue: Catalogue, matcher: Matcher) -> int:
     """Tell the story on this machine; 0 when every scene came out as it should, else 1.
 
-    UsageError when this machine cannot run the engine. Every server is stopped before it returns
-    or raises.
+    `introduce` comes first. Every server is stopped before it returns or raises.
     """
-    check_machine()
     async with open_host() as agent:
         story = _Story(screen, agent, catalogue, matcher)
-        story.begin()
         await story.compare_drafters()
         await story.lose_speculation()
         await story.meet_taken_port()
         await story.meet_truncated_model()
         return story.end()
+
+
+def introduce(screen: Screen) -> None:
+    """What the story is about. UsageError when this machine cannot run the engine."""
+    check_machine()
+    screen.head(
+        "firedup demo: real servers on this machine, launched, watched and judged",
+        "The engine is llama.cpp, with a target model of 2.2 million parameters that knows parts"
+        " of Python's standard library by heart. It takes less than a minute, and every server is"
+        " stopped again. Commands are shown as one would type them in the models' folder.",
+    )
 
 
 def check_machine() -> None:
@@ -68,15 +77,6 @@ class _Story:
         self._catalogue = catalogue
         self._matcher = matcher
         self._outcomes: list[tuple[str, bool]] = []
-
-    def begin(self) -> None:
-        """What this is."""
-        self._screen.head(
-            "firedup demo: real servers on this machine, launched, watched and judged",
-            "The engine is llama.cpp, with a target model of 2.2 million parameters that knows"
-            " parts of Python's standard library by heart. It takes less than a minute, and every"
-            " server is stopped again.",
-        )
 
     async def compare_drafters(self) -> None:
         """A trained drafter beside an untrained one."""
@@ -157,14 +157,14 @@ class _Story:
         say_commands(
             screen,
             ("firedup run -- llama-server -m MODEL.gguf", "a server of your own"),
-            ("firedup logs demo-truncated | firedup explain -", "any log, also an old one"),
-            ("firedup ps --all", "what ran here; firedup prune tidies up"),
+            ("firedup logs demo-truncated | firedup explain -", "judge any log"),
+            ("firedup ps --all", "the runs of this demo"),
         )
         return 1 if failed else 0
 
     def _head(self, number: str, title: str, *paragraphs: str) -> None:
         self._screen.tell("scene", scene=number, title=title)
-        self._screen.head(f"{number}  {title}", *paragraphs)
+        self._screen.head(f"{number}: {title}", *paragraphs)
 
     async def _doom(self, scene: Scene, name: str, reason: str, word: str) -> None:
         """Launch what cannot work: `reason` must be in the refusal, `word` in the cause's line."""
@@ -195,7 +195,7 @@ class _Story:
     async def _watch(self, scene: Scene, *, force: bool = False) -> Snapshot:
         """Launch, watch to a verdict, stop."""
         self._screen.show_command(scene.command(force=force))
-        prompt = load_prompts()[0].text
+        prompt = load_prompts()[PROMPT].text
         watching = Watching(timeout_s=LIMIT_S, prompt=prompt, max_tokens=TOKENS)
         order = scene.order(force=force)
         async with launched(self._agent, self._catalogue, order, say=self._faintly) as run:
@@ -216,8 +216,8 @@ class _Story:
         self._screen.show_table(
             (
                 ("drafter", "acceptance length", "accepted of drafted", "verdict"),
-                ("trained", *_figures(trained), f"each step yields {gain:.2f} tokens, not 1"),
-                ("untrained", *_figures(untrained), "each guess was in vain"),
+                ("trained", *_figures(trained), f"{gain:.2f} tokens per step"),
+                ("untrained", *_figures(untrained), "no guess is right"),
             )
         )
         self._screen.explain(
