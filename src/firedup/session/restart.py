@@ -60,6 +60,8 @@ def change_command(
     """Environment and argv after `changed`. UsageError for a word that is neither flag nor K=V."""
     new_env = dict(env)
     words = list(changed)
+    if words and words[0] == "--":
+        words.pop(0)
     if words and not words[0].startswith("-"):
         pairs, rest = parse_words([*words, "--end-of-words"])
         new_env |= dict(pairs)

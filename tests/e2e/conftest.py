@@ -1,0 +1,71 @@
+"""A user at the command line: runs firedup as a process and reads what it prints."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+LIMIT_S = 900  # of one command; a start on a busy machine takes minutes
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a command left: its exit status, its last JSON object, and all of its events."""
+
+    status: int
+    result: dict[str, Any]
+    events: list[dict[str, Any]]
+    errors: str
+
+
+@dataclass
+class User:
+    """Types commands. Runs are named so that they can be stopped afterwards."""
+
+    folder: Path
+    env: dict[str, str]
+
+    def firedup(self, *words: str) -> Outcome:
+        """Run `firedup WORDS` and wait for it."""
+        command = [sys.executable, "-m", "firedup", *words]
+        done = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            timeout=LIMIT_S,
+            cwd=self.folder,
+            env=self.env,
+            check=False,
+        )
+        events = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+        return Outcome(done.returncode, events[-1] if events else {}, events, done.stderr)
+
+
+def free_port() -> int:
+    """A port of 127.0.0.1 that nobody uses at this moment."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+    return port
+
+
+@pytest.fixture
+def user(tmp_path: Path) -> Iterator[User]:
+    """A user with an own state folder; every server is stopped at the end."""
+    env = dict(os.environ, XDG_STATE_HOME=str(tmp_path / "state"), HF_HUB_OFFLINE="1")
+    env |= {"VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1"}
+    someone = User(tmp_path, env)
+    yield someone
+    listed = someone.firedup("ps", "--all", "--json")
+    names = [row["id"] for row in listed.result.get("runs", [])]
+    if names:
+        someone.firedup("stop", *names)

@@ -1,0 +1,148 @@
+"""A real vLLM on the CPU, launched and judged as a user would: ready, and five failures."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.conftest import Outcome, User, free_port
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1200)]
+
+MODELS = Path(__file__).parents[1] / "data" / "models" / "vllm-toy"
+TARGET, DRAFT = MODELS / "t8", MODELS / "t8_eagle3"
+
+
+@pytest.fixture
+def vllm(user: User) -> list[str]:
+    """The beginning of a command that serves with the CPU build, which ./dev e2e installs."""
+    folder = os.environ.get("FIREDUP_VLLM")
+    if not folder:
+        pytest.skip(
+            "FIREDUP_VLLM names no folder with a vllm program: ./dev e2e could not install it"
+        )
+    user.env["PATH"] = f"{folder}:{user.env['PATH']}"
+    return ["vllm", "serve"]
+
+
+def serve(user: User, vllm: list[str], model: Path | str, *flags: str, port: int = 0) -> Outcome:
+    """`firedup run --json -- vllm serve MODEL …` with what a small machine needs."""
+    port = port or free_port()
+    small = ["--enforce-eager", "--max-model-len", "512", "--kv-cache-memory-bytes", "64M"]
+    given = {flag for flag in flags if flag.startswith("--")}
+    defaults: list[str] = []
+    for name, value in zip(small[1::2], small[2::2], strict=True):
+        if name not in given:
+            defaults += [name, value]
+    command = [*vllm, str(model), "--host", "127.0.0.1", "--port", str(port), small[0]]
+    words = ["run", "--json", "--name", "e2e", "--timeout", "14m", "--force", "--"]
+    return user.firedup(*words, *command, *defaults, *flags)
+
+
+def speculate(draft: Path | str) -> tuple[str, str]:
+    return (
+        "--speculative-config",
+        f'{{"method":"eagle3","model":"{draft}","num_speculative_tokens":3}}',
+    )
+
+
+def test_vllm_with_its_drafter_becomes_ready_and_its_acceptance_is_known(
+    user: User, vllm: list[str]
+) -> None:
+    outcome = serve(user, vllm, TARGET, *speculate(DRAFT))
+
+    result = outcome.result
+    assert (outcome.status, result["verdict"], result["engine"]) == (0, "ready", "vllm")
+    assert result["checks"]["token"] is True
+    assert result["checks"]["owner"] == "yes"
+    assert result["acceptance"]["length"] > 1.2
+    stages = [stage["stage"] for stage in result["stages"]]
+    assert stages.index("load-weights") < stages.index("draft-load") < stages.index("ready")
+
+    # The same server, killed behind firedup's back: its exit status is 0 and it is a crash.
+    (row,) = user.firedup("ps", "--json").result["runs"]
+    assert row["verdict"] == "ready"
+    run_id = result["run"]["id"]
+    workers = [
+        int(entry.name)
+        for entry in Path("/proc").iterdir()
+        if entry.name.isdigit() and _belongs(entry, run_id) and _title(entry) == "VLLM::Worker"
+    ]
+    (worker,) = workers
+    os.kill(worker, signal.SIGKILL)
+    ended = user.firedup("attach", "--json", "--until", "exit", "--timeout", "5m", "e2e")
+    assert (ended.status, ended.result["verdict"]) == (1, "crashed")
+    assert "died unexpectedly" in ended.result["cause"]["line"]
+    assert ended.result["served_s"] > 0
+
+
+def test_an_unknown_flag_is_a_crash_in_args(user: User, vllm: list[str]) -> None:
+    outcome = serve(user, vllm, TARGET, "--no-such-flag", "1")
+
+    assert (outcome.status, outcome.result["verdict"]) == (1, "crashed")
+    assert "unrecognized arguments: --no-such-flag" in outcome.result["cause"]["line"]
+    assert outcome.result["exit"]["code"] == 2
+
+
+def test_a_truncated_shard_is_refused_and_with_force_diagnosed(
+    user: User, vllm: list[str], tmp_path: Path
+) -> None:
+    broken = tmp_path / "broken"
+    shutil.copytree(TARGET, broken)
+    shard = sorted(broken.glob("*.safetensors"))[2]
+    with shard.open("r+b") as file:
+        file.truncate(shard.stat().st_size // 2)
+
+    refused = user.firedup("run", "--json", "--", *vllm, str(broken), "--port", str(free_port()))
+    forced = serve(user, vllm, broken)
+
+    assert refused.status == 1
+    assert shard.name in refused.errors
+    assert (forced.status, forced.result["verdict"]) == (1, "crashed")
+    assert "incomplete metadata" in forced.result["cause"]["line"]
+    assert forced.result["stage"] == "load-weights"
+
+
+def test_too_little_cache_for_one_request_is_found_in_the_engine_core(
+    user: User, vllm: list[str]
+) -> None:
+    flags = ("--max-model-len", "2048", "--kv-cache-memory-bytes", "4M")
+    outcome = serve(user, vllm, TARGET, *flags)
+
+    assert (outcome.status, outcome.result["verdict"]) == (1, "crashed")
+    assert "max seq len" in outcome.result["cause"]["line"]
+
+
+def test_a_drafter_of_another_size_is_the_cause_not_the_engine_core(
+    user: User, vllm: list[str], tmp_path: Path
+) -> None:
+    drafter = tmp_path / "drafter"
+    shutil.copytree(DRAFT, drafter)
+    config = drafter / "config.json"
+    config.write_text(
+        config.read_text().replace('"draft_vocab_size": 1024', '"draft_vocab_size": 2048')
+    )
+
+    outcome = serve(user, vllm, TARGET, *speculate(drafter))
+
+    assert (outcome.status, outcome.result["verdict"]) == (1, "crashed")
+    assert "Attempted to load weight" in outcome.result["cause"]["line"]
+    assert outcome.result["cause"]["stage"] == "draft-load"
+
+
+def _belongs(process: Path, run_id: str) -> bool:
+    try:
+        return f"FIREDUP_RUN={run_id}".encode() in (process / "environ").read_bytes().split(b"\0")
+    except OSError:
+        return False
+
+
+def _title(process: Path) -> str:
+    try:
+        return (process / "cmdline").read_bytes().split(b"\0")[0].decode(errors="replace").strip()
+    except OSError:
+        return ""
