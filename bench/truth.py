@@ -198,6 +198,6 @@ def _conclude(scores: dict[str, Score], misses: list[str]) -> Result:
         },
         "bars": dict(BARS),
         "met": false_crashes == false_prefixes == 0
-        and all(shares[name] is None or shares[name] >= bar for name, bar in ROOT_BARS.items()),
+        and all((share := shares[name]) is None or share >= bar for name, bar in ROOT_BARS.items()),
         "table": "\n".join(rows),
     }
