@@ -49,7 +49,7 @@ async def play(screen: Screen, matcher: Matcher, name: str, *, speed: float, pac
             f"{TITLE}: {recording.title}",
             f"{recording.meaning[0].upper()}{recording.meaning[1:]}. No server runs: log,"
             f" processes and answers are invented, and firedup judges them as it would a live"
-            f" server's. Time passes {speed:g} times as fast as recorded; the times shown are"
+            f" server's. Time passes {speed:,.10g} times as fast as recorded; the times shown are"
             " those of the recording.",
         )
         screen.say("")

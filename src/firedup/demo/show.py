@@ -23,6 +23,7 @@ from firedup.session.watch import Watching
 TOKENS = 96  # as many as acceptance needs to mean something
 PROMPT = 9  # on which the drafter does as well as on the twelve together (1.72)
 LIMIT_S = 60.0
+SCENES = 4
 REPLAY_WORKS = "firedup demo --replay works without it."
 
 
@@ -81,7 +82,7 @@ class _Story:
     async def compare_drafters(self) -> None:
         """A trained drafter beside an untrained one."""
         self._head(
-            "1 of 4",
+            1,
             "a drafter that fits, and one that was never trained",
             "An EAGLE-3 drafter guesses the next tokens and the target verifies them in one pass."
             f" firedup waits until the server has proved itself, asks for {TOKENS} tokens and"
@@ -103,7 +104,7 @@ class _Story:
     async def lose_speculation(self) -> None:
         """A server that is ready and does not speculate."""
         self._head(
-            "2 of 4",
+            2,
             "a drafter with another vocabulary",
             "The server comes up and answers. Only its log says that the drafter is not used.",
         )
@@ -123,16 +124,14 @@ class _Story:
 
     async def meet_taken_port(self) -> None:
         """A launch on a port that is taken: refused, and with force diagnosed."""
-        self._head("3 of 4", "a port that is taken", "The demo itself listens on the port.")
+        self._head(3, "a port that is taken", "The demo itself listens on the port.")
         async with hold_port() as port:
             scene = Scene("demo-port", port, draft=TRAINED)
             await self._doom(scene, "taken port", str(port), "bind")
 
     async def meet_truncated_model(self) -> None:
         """A launch of half a model: refused, and with force diagnosed."""
-        self._head(
-            "4 of 4", "half a model", "A download broke off: the file ends in the midst of it."
-        )
+        self._head(4, "half a model", "A download broke off: the file ends in the midst of it.")
         with tempfile.TemporaryDirectory(prefix="firedup-demo-") as folder:
             path = str(truncate_copy(TARGET, Path(folder)))
             scene = Scene("demo-truncated", find_free_port(), target=path)
@@ -162,9 +161,9 @@ class _Story:
         )
         return 1 if failed else 0
 
-    def _head(self, number: str, title: str, *paragraphs: str) -> None:
-        self._screen.tell("scene", scene=number, title=title)
-        self._screen.head(f"{number}: {title}", *paragraphs)
+    def _head(self, number: int, title: str, *paragraphs: str) -> None:
+        self._screen.tell("scene", scene=number, of=SCENES, title=title)
+        self._screen.head(f"{number} of {SCENES}: {title}", *paragraphs)
 
     async def _doom(self, scene: Scene, name: str, reason: str, word: str) -> None:
         """Launch what cannot work: `reason` must be in the refusal, `word` in the cause's line."""

@@ -1,0 +1,114 @@
+"""`firedup demo --replay`: what is shown of each recording, at what times, and how it ends.
+
+GOLDEN=write pytest tests/demo/test_show_replay.py writes the golden files anew.
+"""
+
+import io
+import json
+import os
+from datetime import UTC
+from pathlib import Path
+
+import pytest
+
+from firedup.core.block import OPENERS
+from firedup.core.model import Verdict
+from firedup.demo import play as player
+from firedup.demo.play import ALL, play
+from firedup.demo.replay import RECORDINGS, events
+from firedup.demo.screen import JSON, PLAIN, Screen
+from firedup.profile.load import load_catalogue
+from firedup.profile.match import build_matcher
+from firedup.view.paper import Paper
+
+GOLDEN = Path(__file__).with_name("golden")
+
+
+@pytest.fixture(scope="module")
+def matcher():
+    return build_matcher(load_catalogue(), openers=OPENERS)
+
+
+async def no_wait(due_s: float) -> None:
+    """Time is not what these tests are about."""
+
+
+async def replay(matcher, name: str, *, style: str = PLAIN, speed: float = 60.0, pace=no_wait):
+    stream = io.StringIO()
+    screen = Screen(stream, Paper(100), style=style, zone=UTC)
+    status = await play(screen, matcher, name, speed=speed, pace=pace)
+    return status, stream.getvalue()
+
+
+@pytest.mark.parametrize("name", RECORDINGS)
+async def test_a_replay_is_told_line_by_line(matcher, name):
+    status, text = await replay(matcher, name)
+
+    path = GOLDEN / f"{name}.txt"
+    if os.environ.get("GOLDEN") == "write":
+        path.write_text(text, encoding="utf-8")
+    assert status == 0
+    assert text == path.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", RECORDINGS)
+async def test_a_replay_says_first_that_it_is_one_and_of_what(matcher, name):
+    _, text = await replay(matcher, name)
+
+    first, *_ = text.split("\n")
+    assert first.startswith("REPLAY of an invented recording: ")
+    assert "REPLAY, invented · sglang · Kimi-K2.5-INT4" in text
+
+
+async def test_a_replay_ends_with_the_statement_and_offers_no_run_that_does_not_exist(matcher):
+    _, text = await replay(matcher, "kimi-crash")
+
+    statement = text[text.index("✗ crashed in graph-capture") :]
+    assert "cause  cuda-out-of-memory" in statement
+    assert "TP5 · in graph-capture" in statement
+    assert "firedup restart" not in text
+    assert "firedup attach" not in text
+
+
+async def test_both_recordings_are_replayed_one_after_the_other(matcher):
+    _, text = await replay(matcher, ALL)
+
+    assert text.count("REPLAY of an invented recording: ") == 2
+    assert text.index("✓ ready after 11 min") < text.index("✗ crashed in graph-capture")
+
+
+async def test_events_wait_for_their_time(matcher):
+    asked: list[float] = []
+
+    async def note(due_s: float) -> None:
+        asked.append(due_s)
+
+    await replay(matcher, "kimi-crash", speed=100.0, pace=note)
+
+    recorded = list(events("kimi-crash"))
+    assert asked[0] == 0.0
+    assert asked == sorted(asked)
+    assert asked[-1] == pytest.approx((recorded[-1].at_ns - recorded[0].at_ns) / 1e9 / 100.0)
+
+
+async def test_json_says_in_its_first_line_that_nothing_of_it_happened(matcher):
+    _, text = await replay(matcher, "kimi-start", style=JSON)
+
+    first, *rest = (json.loads(line) for line in text.splitlines())
+    assert (first["event"], first["recording"], first["invented"]) == ("replay", "kimi-start", True)
+    assert [line["verdict"] for line in rest if line["event"] == "result"] == ["ready"]
+    assert rest[-1] == {
+        "schema": 1,
+        "event": "demo",
+        "recordings": ["kimi-start"],
+        "as_expected": True,
+    }
+
+
+async def test_a_recording_that_ends_otherwise_than_it_must_is_status_1(matcher, monkeypatch):
+    monkeypatch.setitem(player.EXPECTED, "kimi-crash", Verdict.READY)
+
+    status, text = await replay(matcher, "kimi-crash")
+
+    assert status == 1
+    assert "✗ this should have ended as ready" in text
