@@ -2,11 +2,10 @@
 
 import os
 import secrets
-import signal
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import psutil
 import pytest
@@ -16,11 +15,7 @@ from firedup.host.launch import Launch, launch_server
 from firedup.host.link import Agent, open_agent
 from firedup.host.manifest import Manifest, new_run_id
 
-
-class Launcher(Protocol):
-    """Launches a command as a run; keywords go to the manifest."""
-
-    async def __call__(self, *argv: str, **manifest: Any) -> Launch: ...
+Launcher = Callable[..., Awaitable[Launch]]
 
 
 @pytest.fixture
@@ -40,6 +35,8 @@ async def agent(state: Path) -> AsyncIterator[Agent]:
 
 @pytest.fixture
 def launch(agent: Agent) -> Launcher:
+    """Launches a command as a run; keywords go to the manifest."""
+
     async def start(*argv: str, **manifest: Any) -> Launch:
         run_id = new_run_id(time.time_ns(), "test", secrets.token_hex(4))
         return await launch_server(agent, Manifest(run_id, "test", argv, **manifest))
@@ -49,15 +46,12 @@ def launch(agent: Agent) -> Launcher:
 
 def _kill_left(state: str) -> None:
     """Ends every process that was started with this state folder, keepers included."""
-    left = []
     for process in psutil.process_iter():
         try:
             if process.pid != os.getpid() and process.environ().get("XDG_STATE_HOME") == state:
-                process.send_signal(signal.SIGKILL)
-                left.append(process)
+                process.kill()
         except psutil.Error:
             continue
-    psutil.wait_procs(left, timeout=10)
 
 
 @pytest.fixture

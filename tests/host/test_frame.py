@@ -60,7 +60,8 @@ def test_slicing_the_bytes_differently_changes_nothing(
 ) -> None:
     data = b"".join(encode_frame(f.kind, f.stream, f.payload) for f in frames)
     decoder, reader = FrameDecoder(), wire.FrameReader()
-    seen, seen_by_agent = [], []
+    seen: list[Frame] = []
+    seen_by_agent: list[tuple[int, int, bytes]] = []
     for cut in [*cuts, len(data)]:
         piece, data = data[:cut], data[cut:]
         seen += decoder.feed(piece)

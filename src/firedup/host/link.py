@@ -41,6 +41,7 @@ class _Protocol(asyncio.SubprocessProtocol):
         self.ended: asyncio.Future[HostError] = asyncio.get_running_loop().create_future()
         # A start that was given up leaves this future to nobody.
         self.hello.add_done_callback(lambda hello: hello.cancelled() or hello.exception())
+        self.closed = asyncio.Event()
         self._marker = marker
         self._banner = b""
         self._stderr = b""
@@ -86,6 +87,7 @@ class _Protocol(asyncio.SubprocessProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
         self._end()
+        self.closed.set()
 
     # ---- called by the client
 
@@ -104,12 +106,18 @@ class _Protocol(asyncio.SubprocessProtocol):
         if pipe is not None:
             pipe.close()
         try:
-            async with asyncio.timeout(_CLOSE_S):
+            # Only an agent heeds the end of its stdin.
+            async with asyncio.timeout(_CLOSE_S if self._has_begun else 0.1):
                 await asyncio.shield(self.ended)
         except TimeoutError:
             pass
         finally:
-            self._transport.close()
+            self._transport.close()  # kills what still runs
+        try:
+            async with asyncio.timeout(_CLOSE_S):
+                await self.closed.wait()
+        except TimeoutError:
+            pass
 
     # ---- ends
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncGenerator, Collection
 from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Any
@@ -173,7 +173,7 @@ async def watch_tree(
     *,
     every_s: float = 1.0,
     log: str | None = None,
-) -> AsyncIterator[Sample]:
+) -> AsyncGenerator[Sample, None]:
     """Samples of a process tree until all of it is gone."""
     stream = agent.open("watch_tree", pid=pid, start_ticks=start_ticks, every_s=every_s, log=log)
     try:

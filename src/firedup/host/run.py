@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
@@ -78,7 +78,7 @@ async def find_run(agent: Agent, run_id: str) -> RunState:
     return found[0]
 
 
-async def watch_run(agent: Agent, run_id: str) -> AsyncIterator[KeeperGone | ServerExit]:
+async def watch_run(agent: Agent, run_id: str) -> AsyncGenerator[KeeperGone | ServerExit, None]:
     """Waits for the end of a run's server; a lost keeper is told before. Ends after the exit."""
     stream = agent.open("watch_run", run=run_id)
     try:
@@ -100,7 +100,9 @@ def decode_exit(value: dict[str, Any]) -> ServerExit:
     return ServerExit(msgspec.convert(value, Exited), value.get("error"), survivors)
 
 
-async def follow_samples(agent: Agent, folder: str, *, since_ns: int = 0) -> AsyncIterator[Sample]:
+async def follow_samples(
+    agent: Agent, folder: str, *, since_ns: int = 0
+) -> AsyncGenerator[Sample, None]:
     """The keeper's samples later than `since_ns` (host boottime), the recorded ones and new ones.
 
     Never ends by itself: cancel it when the run is over.
