@@ -123,8 +123,9 @@ class Plain:
             _, fraction, at_ns = self._bar
             is_full = progress.fraction >= 1 > fraction
             is_far = progress.fraction - fraction >= _STEP
+            is_anew = progress.fraction < fraction / 2  # the next bar of the same stage
             is_late = snapshot.now_ns - at_ns >= _STEP_NS
-            if not is_full and not (is_far and is_late):
+            if not is_full and not ((is_far or is_anew) and is_late):
                 return []
         elif progress.done == 0:
             self._bar = (progress.stage, 0.0, snapshot.now_ns)
