@@ -15,17 +15,23 @@ class Command(click.Command):
     """`example` is shown as it is, a line for each call of the program.
 
     `takes_command` ends the options at the first word that is none, since the rest is the command
-    of a server with options of its own.
+    of a server with options of its own. `advice` is given to whoever uses an unknown option.
     """
 
     def __init__(
-        self, *args: Any, example: str = "", takes_command: bool = False, **rest: Any
+        self,
+        *args: Any,
+        example: str = "",
+        takes_command: bool = False,
+        advice: str = "",
+        **rest: Any,
     ) -> None:
         if takes_command:
             settings = dict(rest.pop("context_settings", None) or {})
             rest["context_settings"] = {**settings, "allow_interspersed_args": False}
         super().__init__(*args, **rest)
         self.example = example
+        self.advice = advice
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """The example."""
@@ -67,7 +73,7 @@ def write_example(example: str, formatter: click.HelpFormatter) -> None:
 
 
 def command(
-    name: str, *, example: str, takes_command: bool = False
+    name: str, *, example: str, takes_command: bool = False, advice: str = ""
 ) -> Callable[[Callable[..., int]], Command]:
     """Make a command of a function that returns an exit status."""
     return click.command(
@@ -76,4 +82,5 @@ def command(
         short_help=HELP.get(name),
         example=example,
         takes_command=takes_command,
+        advice=advice,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from firedup.cli.command import Command
 from firedup.core.error import FiredupError
 from firedup.view.redact import clean, printable_block, redact
 
@@ -15,6 +16,8 @@ def render_complaint(error: click.ClickException) -> str:
     if context is None:
         return message
     path = context.command_path
+    if isinstance(error, click.NoSuchOption) and isinstance(context.command, Command):
+        message = f"{message} {context.command.advice}".rstrip()
     words = path.removeprefix("firedup").strip()
     return f"{words + ': ' if words else ''}{message}\nTry: {path} --help"
 

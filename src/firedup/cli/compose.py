@@ -28,6 +28,7 @@ def read_command(
     """Environment and argv of the launch; a composed command is shown on standard error."""
     from firedup.session.order import parse_words
 
+    words = _without_dashes(words)
     if target is None:
         options = {"--draft": draft, "--tp": tp, "--port": port, "--bind": bind}
         if stray := [name for name, value in options.items() if value is not None]:
@@ -56,3 +57,9 @@ def read_command(
 
     click.echo(f"firedup: {clean(shlex.join([*(f'{k}={v}' for k, v in env), *argv]))}", err=True)
     return env, argv
+
+
+def _without_dashes(words: Sequence[str]) -> Sequence[str]:
+    """`words` without a -- that stands between environment and command."""
+    at = next((i for i, word in enumerate(words) if word.startswith("-") or "=" not in word), None)
+    return (*words[:at], *words[at + 1 :]) if at is not None and words[at] == "--" else words

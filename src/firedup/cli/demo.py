@@ -30,8 +30,8 @@ from firedup.cli.command import command as make_command
     "--speed",
     type=click.FloatRange(0, min_open=True),
     default=60.0,
-    show_default=True,
-    help="How many times as fast as recorded a replay runs.",
+    metavar="N",
+    help="Replay so many times as fast as recorded, else 60.",
 )
 @option.json
 @option.colour

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import sys
@@ -24,6 +25,9 @@ def run_command(words: Sequence[str]) -> int:
     """Run `firedup WORDS` to its end. Never raises and never shows a traceback."""
     if COMPLETE in os.environ:
         commands.main(list(words), "firedup", complete_var=COMPLETE)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     before = signal.signal(signal.SIGTERM, _on_term)
     try:
         status = _invoke(words)

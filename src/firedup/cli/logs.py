@@ -25,8 +25,8 @@ def command(*, run: str, follow: bool, lines: int | None, only_path: bool, host:
     """Print the log of a run.
 
     RUN is a name (the newest run that has it; name~1 is the one before), or an id or its beginning.
-    In a pipe the bytes are those of the log; on a terminal control sequences are made visible and
-    secrets are hidden.
+    In a pipe the bytes are those of the log; on a terminal control sequences and secrets are
+    taken out.
     """
     from firedup.cli.drive import run_async
     from firedup.cli.raw import open_raw

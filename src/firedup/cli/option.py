@@ -101,9 +101,8 @@ def host(command: _F) -> _F:
     return click.option(
         "--host",
         default="local",
-        show_default=True,
         metavar="HOST",
-        help="Where the server runs; only local yet.",
+        help="Where the server runs: local, as yet.",
     )(command)
 
 
@@ -116,7 +115,6 @@ def colour(command: _F) -> _F:
     """`--no-color`."""
     return click.option(
         "--no-color",
-        "--no-colour",
         is_flag=True,
         help="No colour; so does the variable NO_COLOR.",
     )(command)
@@ -157,19 +155,20 @@ def showing(command: _F) -> _F:
             "--every",
             type=Duration(),
             metavar="TIME",
-            help="Time between two lines while nothing changes: classic 15s, plain 60s.",
+            help="Time between two lines while nothing changes: classic 15s, plain 30s.",
         ),
         click.option(
             "--width",
             type=click.IntRange(20, 10_000),
+            metavar="N",
             help="Columns; of the log line in the classic format 120.",
         ),
         click.option(
             "--tail",
             type=click.IntRange(0, 10_000),
             default=30,
-            show_default=True,
-            help="Lines of the log that the classic format prints after a crash.",
+            metavar="N",
+            help="Lines of the log that the classic format prints after a crash, else 30.",
         ),
     )
     for option in reversed(options):
@@ -184,9 +183,8 @@ def timeout(command: _F) -> _F:
         "timeout_s",
         type=Duration(takes_never=True),
         default="30m",
-        show_default=True,
         metavar="TIME",
-        help="Watch no longer than this; never = no limit.",
+        help="Watch no longer than this, else 30m; never = no limit.",
     )(command)
 
 
@@ -196,8 +194,7 @@ def until(command: _F) -> _F:
         "--until",
         type=click.Choice(["ready", "exit"]),
         default="ready",
-        show_default=True,
-        help="Watch until it is ready, or until it ends.",
+        help="Watch until it is ready (or has failed), or until it ends.",
     )(command)
 
 

@@ -60,7 +60,13 @@ def check(*, files: tuple[Path, ...]) -> int:
     """,
 )
 @click.argument("name")
-@click.option("--in", "folder", type=click.Path(path_type=Path), help="Where to put its folder.")
+@click.option(
+    "--in",
+    "folder",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Where to put its folder.",
+)
 def new(*, name: str, folder: Path | None) -> int:
     """Begin a profile for the engine NAME: a file that can be used and says what may be added.
 

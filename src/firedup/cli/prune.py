@@ -18,8 +18,8 @@ from firedup.cli.command import command as make_command
     "--keep",
     type=click.IntRange(0),
     default=20,
-    show_default=True,
-    help="Keep so many of the newest runs.",
+    metavar="N",
+    help="Keep so many of the newest ended runs, else 20.",
 )
 @click.option(
     "--older-than",

@@ -12,11 +12,14 @@ from firedup.cli.command import command as make_command
 
 @make_command(
     "restart",
-    takes_command=True,
     example="""
     firedup restart kimi -- --mem-fraction-static 0.85 --speculative-num-steps 4
     """,
+    advice="Flags of the server stand after --.",
 )
+@click.argument("run")
+@click.argument("changed", nargs=-1, type=click.UNPROCESSED, metavar="[-- FLAG...]")
+@click.option("--force", is_flag=True, help="Launch even when the checks say it is doomed.")
 @option.no_wait
 @option.timeout
 @option.until
@@ -24,14 +27,12 @@ from firedup.cli.command import command as make_command
 @option.host
 @option.profiles
 @option.showing
-@click.argument("run")
-@click.argument("changed", nargs=-1, type=click.UNPROCESSED, metavar="[-- FLAG...]")
 def command(**given: Any) -> int:
     """Stop a run, wait until its port is free, and launch it again, watched as by firedup run.
 
     RUN is a name (the newest run that has it; name~1 is the one before), or an id or its beginning.
-    Each FLAG replaces the one of that name in the old command, or is added; K=V changes the
-    environment. The difference is shown. Options of firedup stand before RUN.
+    Each FLAG replaces the one of that name in the old command, or is added; --no=FLAG drops one.
+    K=V before them changes the environment. The difference is shown.
     """
     from firedup.cli.drive import run_async
     from firedup.cli.knowledge import load_knowledge
@@ -45,8 +46,14 @@ def command(**given: Any) -> int:
     async def restart() -> int:
         async with open_host(given["host"]) as agent:
             old = await find_run(agent, given["run"])
-            changed = given["changed"]
-            run, lines = await restart_run(agent, knowledge.catalogue, old, changed, say=say_aside)
+            run, lines = await restart_run(
+                agent,
+                knowledge.catalogue,
+                old,
+                given["changed"],
+                say=say_aside,
+                force=given["force"],
+            )
             for line in lines:
                 say_aside(line)
             if given["no_wait"]:

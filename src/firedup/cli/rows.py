@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable
+from functools import cache
 
 from firedup.cli.knowledge import load_knowledge
 from firedup.core.error import StoreError
@@ -18,11 +19,11 @@ from firedup.view.table import RunRow
 
 async def fetch_rows(host: str, *, has_ended_ones: bool) -> tuple[RunRow, ...]:
     """The runs of `host`, newest first; those that have ended only on demand."""
-    matcher = load_knowledge().matcher
+    make_matcher = cache(lambda: load_knowledge().matcher)
     async with open_host(host) as agent:
         runs = await list_runs(agent)
         shown = [run for run in runs if has_ended_ones or run.is_alive]
-        summaries = await summarise_runs(agent, matcher, shown)
+        summaries = await summarise_runs(agent, make_matcher, shown)
     pairs = list(zip(shown, summaries, strict=True))
     remember_runs(host, runs, {run.label.id: summary for run, summary in pairs})
     return tuple(make_row(run, summary) for run, summary in pairs)

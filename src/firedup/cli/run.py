@@ -19,7 +19,9 @@ from firedup.cli.command import command as make_command
     """,
 )
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="[--] COMMAND...")
-@click.option("--name", help="A label for the run; else one is made from the command.")
+@click.option(
+    "--name", metavar="NAME", help="A label for the run; else one is made from the command."
+)
 @click.option("--env", "env", multiple=True, type=option.Variable(), help="Set a variable.")
 @click.option("--env-file", metavar="FILE", help="Set the variables of a file of K=V lines.")
 @click.option("--setup", metavar="SHELL", help="Shell before it: 'source venv/bin/activate'.")
@@ -43,9 +45,11 @@ from firedup.cli.command import command as make_command
 @option.engine
 @click.option("--target", metavar="MODEL", help="The target model, to compose the command.")
 @click.option("--draft", metavar="MODEL", help="The draft model, to compose the command.")
-@click.option("--tp", type=click.IntRange(1), help="Tensor parallelism, to compose it.")
-@click.option("--port", type=click.IntRange(1, 65535), help="The port, to compose it.")
-@click.option("--bind", metavar="ADDRESS", help="The address it listens on, to compose it.")
+@click.option(
+    "--tp", type=click.IntRange(1), metavar="N", help="Tensor parallelism, to compose it."
+)
+@click.option("--port", type=click.IntRange(1, 65535), metavar="N", help="Its port, to compose it.")
+@click.option("--bind", metavar="ADDRESS", help="Its address, to compose it.")
 @option.host
 @option.profiles
 @option.showing

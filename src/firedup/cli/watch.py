@@ -18,7 +18,12 @@ from firedup.cli.command import command as make_command
     """,
 )
 @click.argument("log")
-@click.option("--pid", type=click.IntRange(1), help="The server's process, if not who writes LOG.")
+@click.option(
+    "--pid",
+    type=click.IntRange(1),
+    metavar="PID",
+    help="The server's process, if not who writes LOG.",
+)
 @option.timeout
 @option.until
 @option.requires

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -50,25 +50,30 @@ class _Output:
 
 
 async def summarise_runs(
-    agent: Agent, matcher: Matcher, runs: Iterable[Run]
+    agent: Agent, make_matcher: Callable[[], Matcher], runs: Iterable[Run]
 ) -> tuple[Summary, ...]:
-    """A summary of each run. What no session concluded is judged from the run folder."""
+    """A summary of each run. What no session concluded is judged from the run folder.
+
+    `make_matcher` is called for that alone.
+    """
     clock = await HostClock.read(agent)
-    return tuple([await _summarise(agent, matcher, clock, run) for run in runs])
+    return tuple([await _summarise(agent, make_matcher, clock, run) for run in runs])
 
 
-async def _summarise(agent: Agent, matcher: Matcher, clock: HostClock, run: Run) -> Summary:
+async def _summarise(
+    agent: Agent, make_matcher: Callable[[], Matcher], clock: HostClock, run: Run
+) -> Summary:
     output = await _read_last_output(agent, f"{run.folder}/events.jsonl")
     end = run.state.exit
     if not run.is_alive:
         if output is None or (end is not None and output.at_ns < end.event.at_ns):
-            output = await _judge(agent, matcher, clock, run)
+            output = await _judge(agent, make_matcher, clock, run)
         ended_ns = end.event.wall_ns if end is not None else None
         return Summary(State.EXITED, output.verdict, output.stage, output.cause, ended_ns=ended_ns)
     launched = run.manifest.launched
     up_s = (clock.boottime_ns() - launched.boottime_ns) / _NS if launched else None
     if output is None:
-        output = await _judge(agent, matcher, clock, run)
+        output = await _judge(agent, make_matcher, clock, run)
     state = State.SERVING if output.verdict is Verdict.READY else State.STARTING
     state = State.UNKEPT if run.state.is_unkept else state
     return Summary(state, output.verdict, output.stage, output.cause, up_s)
@@ -88,13 +93,15 @@ async def _read_last_output(agent: Agent, path: str) -> _Output | None:
     return None
 
 
-async def _judge(agent: Agent, matcher: Matcher, clock: HostClock, run: Run) -> _Output:
+async def _judge(
+    agent: Agent, make_matcher: Callable[[], Matcher], clock: HostClock, run: Run
+) -> _Output:
     """Replay what the run's folder holds, and leave the conclusion there for the next time."""
     launched = run.manifest.launched
     at_ns = launched.boottime_ns if launched else 0
     wall_ns = launched.wall_ns if launched else clock.wall_ns()
     pipeline = Pipeline(
-        matcher,
+        make_matcher(),
         year=datetime.fromtimestamp(wall_ns / _NS, UTC).year,
         engine=run.spec.engine,
         run=run.label,

@@ -1,0 +1,180 @@
+"""Launch, look, attach, stop, restart and prune, typed as a user types them."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from pathlib import Path
+
+import pytest
+from typist import READY, Shell, finish, read_until
+
+from firedup.store.index import index_path, open_index
+from firedup.testing.script import End, Script, line
+
+pytestmark = pytest.mark.timeout(120)
+
+DIED = Script(
+    (
+        line(0.0, "Traceback (most recent call last):"),
+        line(0.0, '  File "server.py", line 7, in load'),
+        line(0.0, "RuntimeError: the weights do not fit"),
+    ),
+    end=End(0.1, code=1),
+)
+
+
+def test_a_server_is_launched_listed_stopped_and_pruned(shell: Shell) -> None:
+    server = shell.make_server()
+
+    run = shell.run("run", "--name", "small", "--timeout", "60s", "--", *server)
+    assert (run.status, run.err) == (0, "")
+    assert "ready after" in run.out
+    assert "firedup stop small" in run.out
+
+    listed = json.loads(shell.run("ps", "--json").out)["runs"]
+    assert [(row["name"], row["verdict"], row["engine"]) for row in listed] == [
+        ("small", "ready", "llama-cpp")
+    ]
+    assert listed[0]["port"] == int(server[-1])
+    assert "small" in shell.run("ps").out
+
+    logs = shell.run("logs", "small")
+    log = Path(shell.run("logs", "--path", "small").out.strip())
+    assert logs.out == log.read_text()
+    assert shell.run("logs", "-n", "1", "small").out == log.read_text().splitlines(True)[-1]
+
+    assert shell.run("prune", "--keep", "0").out == "nothing to delete\n"
+    stopped = shell.run("stop", "small")
+    assert stopped.status == 0
+    assert "small has ended with exit status 0" in stopped.out
+    assert shell.run("stop", "small").status == 0
+
+    assert shell.run("ps").out == "no runs\n"
+    (ended,) = json.loads(shell.run("ps", "--all", "--json").out)["runs"]
+    assert (ended["state"], ended["verdict"]) == ("exited", "stopped")
+    with open_index(index_path(os.environ)) as index:
+        assert [(found.name, found.verdict) for found in index.runs()] == [("small", "stopped")]
+
+    assert "would delete" in shell.run("prune", "--keep", "0", "--dry-run").out
+    assert log.exists()
+    assert "deleted" in shell.run("prune", "--keep", "0").out
+    assert not log.parent.exists()
+
+
+def test_ctrl_c_leaves_the_server_running_and_says_how_to_go_on(shell: Shell) -> None:
+    watching = shell.start("run", "--name", "small", "--until", "exit", "--", *shell.make_server())
+    read_until(watching, "ready")
+
+    os.killpg(watching.pid, signal.SIGINT)
+    left = finish(watching)
+
+    assert left.status == 130
+    assert "Traceback" not in left.err
+    assert "firedup attach small" in left.err
+    assert "firedup stop small" in left.err
+    attached = shell.run("attach", "small")
+    assert attached.status == 0
+    assert "ready" in attached.out
+
+
+def test_sigterm_ends_the_watching_alone(shell: Shell) -> None:
+    watching = shell.start("run", "--name", "small", "--until", "exit", "--", *shell.make_server())
+    read_until(watching, "ready")
+
+    watching.terminate()
+    left = finish(watching)
+
+    assert left.status == 143
+    assert "Traceback" not in left.err
+    assert json.loads(shell.run("ps", "--json").out)["runs"][0]["name"] == "small"
+
+
+def test_a_server_that_dies_is_a_crash_with_its_cause(shell: Shell) -> None:
+    run = shell.run("run", "--json", "--", *shell.make_server(DIED))
+
+    assert run.status == 1
+    lines = [json.loads(row) for row in run.out.splitlines()]
+    assert lines[-1]["event"] == "result"
+    assert lines[-1]["verdict"] == "crashed"
+    assert lines[-1]["cause"]["line"] == "RuntimeError: the weights do not fit"
+    assert lines[-1]["exit"] == {"code": 1, "signal": None}
+
+
+def test_a_death_that_nobody_watched_is_judged_when_it_is_asked_for(shell: Shell) -> None:
+    launched = shell.run("run", "--name", "small", "--no-wait", "--", *shell.make_server(DIED))
+    assert launched.status == 0
+    assert "firedup attach small" in launched.out
+
+    assert shell.run("attach", "--timeout", "30s", "--until", "exit", "small").status == 1
+    (row,) = json.loads(shell.run("ps", "--all", "--json").out)["runs"]
+
+    assert (row["verdict"], row["cause"]) == ("crashed", "unclassified")
+
+
+def test_the_time_limit_ends_the_watching_with_its_status(shell: Shell) -> None:
+    silent = Script((line(0.0, "0.00.010.000 I main: loading model"),), work=((0.0, 3600.0),))
+
+    run = shell.run("run", "--timeout", "1s", "--", *shell.make_server(silent))
+
+    assert run.status == 5
+    assert "timed out" in run.out
+    assert len(json.loads(shell.run("ps", "--json").out)["runs"]) == 1
+
+
+def test_a_doomed_launch_is_refused_before_it_begins(shell: Shell) -> None:
+    refused = shell.run("run", "--", "no-such-server", "--port", "8000")
+
+    assert refused.status == 1
+    assert "no-such-server" in refused.err
+    assert "Traceback" not in refused.err
+    assert shell.run("ps", "--all").out == "no runs\n"
+
+
+def test_a_restart_shows_the_difference_and_keeps_the_name(shell: Shell) -> None:
+    assert shell.run("run", "--name", "small", "--", *shell.make_server()).status == 0
+
+    again = shell.run("restart", "small", "--timeout", "60s", "--", "A=b", "--ctx-size", "4096")
+
+    assert again.status == 0
+    assert "--ctx-size not given → 4096\nA unset → b\n" in again.err
+    runs = json.loads(shell.run("ps", "--all", "--json").out)["runs"]
+    assert [(row["name"], row["verdict"]) for row in runs] == [
+        ("small", "ready"),
+        ("small", "stopped"),
+    ]
+
+
+def test_a_name_that_no_run_has_gets_the_nearest(shell: Shell) -> None:
+    launch = ("run", "--name", "small", "--no-wait", "--", *shell.make_server())
+    assert json.loads(shell.run(*launch[:4], "--json", *launch[4:]).out)["name"] == "small"
+
+    unknown = shell.run("logs", "smal")
+
+    assert unknown.status == 2
+    assert "Did you mean small?" in unknown.err
+
+
+def test_the_log_is_followed_until_the_user_has_enough(shell: Shell) -> None:
+    shell.run("run", "--name", "small", "--", *shell.make_server(READY))
+    following = shell.start("logs", "--follow", "small")
+    read_until(following, "server is listening")
+
+    os.killpg(following.pid, signal.SIGINT)
+
+    assert finish(following).status == 130
+
+
+def test_words_before_the_command_are_environment_and_a_log_may_be_named(shell: Shell) -> None:
+    show = ("sh", "-c", 'echo "$A-$B-$C" && pwd')
+    (shell.folder / "more.env").write_text("B=two\n")
+
+    run = shell.run(
+        *("run", "--env", "A=one", "--env-file", "more.env", "--log", "logs/x.log"),
+        *("--until", "exit", "--timeout", "20s", "--", "C=three", *show),
+    )
+
+    assert run.status in (1, 6)
+    text = (shell.folder / "logs" / "x.log").read_text()
+    assert text == f"one-two-three\n{shell.folder}\n"

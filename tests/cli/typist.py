@@ -1,0 +1,81 @@
+"""Types commands as a user does, and keeps a fake server at hand."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from firedup.testing.program import make_program
+from firedup.testing.script import Http, Script, line
+
+LIMIT_S = 40
+READY = Script(
+    (
+        line(0.0, "0.00.010.000 I main: loading model"),
+        line(0.1, "0.00.020.000 I srv    load_model: loading model '/m/target.gguf'"),
+        line(0.2, "0.00.300.000 I main: model loaded"),
+        line(0.2, "0.00.300.000 I main: server is listening on http://127.0.0.1:@PORT@"),
+    ),
+    Http(open_s=0.1, health=((0.2, 200),)),
+)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a command ended."""
+
+    status: int
+    out: str
+    err: str
+
+
+@dataclass(frozen=True)
+class Shell:
+    """Types commands, as a user with a home of his own."""
+
+    folder: Path
+
+    def start(self, *words: str) -> subprocess.Popen[str]:
+        """A command that goes on."""
+        return subprocess.Popen(
+            [sys.executable, "-m", "firedup", *words],
+            cwd=self.folder,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+
+    def run(self, *words: str) -> Outcome:
+        """A command to its end."""
+        return finish(self.start(*words))
+
+    def make_server(self, script: Script = READY) -> tuple[str, ...]:
+        """The words that start a fake llama-server on a free port."""
+        program = make_program(self.folder, "llama-server", script)
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            port = listener.getsockname()[1]
+        return (str(program), "--port", str(port))
+
+
+def finish(process: subprocess.Popen[str]) -> Outcome:
+    """The end of a command that was started."""
+    out, err = process.communicate(timeout=LIMIT_S)
+    return Outcome(process.returncode, out, err)
+
+
+def read_until(process: subprocess.Popen[str], text: str) -> str:
+    """Read standard output up to the line that holds `text`."""
+    assert process.stdout is not None
+    seen = ""
+    for row in process.stdout:
+        seen += row
+        if text in row:
+            return seen
+    pytest.fail(f"{text!r} never came:\n{seen}\n{process.stderr and process.stderr.read()}")
