@@ -6,7 +6,8 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -81,9 +82,9 @@ async def test_the_story_comes_out_as_it_should_and_leaves_nothing_running():
     assert not any(run.is_alive for run in runs)
 
 
-@real_engine
-@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_demo_that_is_broken_off_stops_its_server(number, status):
+@contextmanager
+def loading_demo() -> Iterator[subprocess.Popen[str]]:
+    """A `firedup demo` whose first server is loading."""
     with subprocess.Popen(
         [sys.executable, "-m", "firedup", "demo"],
         stdout=subprocess.PIPE,
@@ -95,12 +96,32 @@ def test_a_demo_that_is_broken_off_stops_its_server(number, status):
         for line in process.stdout:
             if line.rstrip().endswith("load-weights"):
                 break
-        os.killpg(process.pid, number)  # as a terminal does at Ctrl-C
+        yield process
+
+
+@real_engine
+@pytest.mark.parametrize(
+    ("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, -1)]
+)
+def test_a_demo_that_is_broken_off_stops_its_server(number, status):
+    with loading_demo() as process:
+        os.killpg(process.pid, number)  # as a terminal does at Ctrl-C and when it is closed
         rest, complaint = process.communicate(timeout=20)
 
     assert process.returncode == status
     assert "stopped, with" in rest
     assert complaint == ""
+    assert find_living() == []
+
+
+@real_engine
+def test_a_demo_whose_reader_has_gone_stops_its_server():
+    with loading_demo() as process:
+        assert process.stdout is not None
+        process.stdout.close()
+        process.wait(timeout=20)
+
+    assert process.returncode == 141
     assert find_living() == []
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -89,13 +90,16 @@ async def launched(
 
 async def _end(agent: Agent, catalogue: Catalogue, run: Run, say: Callable[[str], None]) -> None:
     """Stop `run` and sweep; says how it ended unless it had ended by itself."""
-    if not run.is_alive:
-        await stop_run(agent, catalogue, run, say=lambda _: None)
-        return
-    exited = await stop_run(agent, catalogue, run, say=say)
+
+    def say_if_heard(text: str) -> None:
+        if run.is_alive:
+            with contextlib.suppress(OSError):  # what broke the demo off may be a closed output
+                say(text)
+
+    exited = await stop_run(agent, catalogue, run, say=say_if_heard)
     if exited is not None:
         how = f"status {exited.code}" if exited.code is not None else f"signal {exited.signal}"
-        say(f"stopped, with {how}")
+        say_if_heard(f"stopped, with {how}")
 
 
 async def _outcome(launching: asyncio.Future[Run]) -> Run | None:

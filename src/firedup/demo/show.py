@@ -10,6 +10,7 @@ from firedup.core.error import RefusedError, UsageError
 from firedup.core.model import Snapshot, Speculation, Verdict
 from firedup.core.rule import Matcher
 from firedup.demo.engine import EngineMissingError, load_engine
+from firedup.demo.hangup import heed_hangup
 from firedup.demo.model import OTHER_VOCABULARY, TARGET, TRAINED, UNTRAINED, truncate_copy
 from firedup.demo.prompt import load_prompts
 from firedup.demo.scene import Scene, find_free_port, hold_port, launched
@@ -32,7 +33,7 @@ async def show(screen: Screen, catalogue: Catalogue, matcher: Matcher) -> int:
 
     `introduce` comes first. Every server is stopped before it returns or raises.
     """
-    async with open_host() as agent:
+    async with heed_hangup(), open_host() as agent:
         story = _Story(screen, agent, catalogue, matcher)
         await story.compare_drafters()
         await story.lose_speculation()
