@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -66,11 +67,11 @@ def test_vllm_with_its_drafter_becomes_ready_and_its_acceptance_is_known(
     # The same server, killed behind firedup's back: its exit status is 0 and it is a crash.
     (row,) = user.firedup("ps", "--json").result["runs"]
     assert row["verdict"] == "ready"
-    run_id = result["run"]["id"]
+    server = _server_of(user, result["run"]["id"])
     workers = [
         int(entry.name)
         for entry in Path("/proc").iterdir()
-        if entry.name.isdigit() and _belongs(entry, run_id) and _title(entry) == "VLLM::Worker"
+        if entry.name.isdigit() and _session(entry) == server and _title(entry) == "VLLM::Worker"
     ]
     (worker,) = workers
     os.kill(worker, signal.SIGKILL)
@@ -134,11 +135,17 @@ def test_a_drafter_of_another_size_is_the_cause_not_the_engine_core(
     assert outcome.result["cause"]["stage"] == "draft-load"
 
 
-def _belongs(process: Path, run_id: str) -> bool:
+def _server_of(user: User, run_id: str) -> int:
+    folder = Path(user.env["XDG_STATE_HOME"]) / "firedup" / "runs" / run_id
+    pid: int = json.loads((folder / "keeper.json").read_text())["server"]["pid"]
+    return pid
+
+
+def _session(process: Path) -> int:
     try:
-        return f"FIREDUP_RUN={run_id}".encode() in (process / "environ").read_bytes().split(b"\0")
+        return int((process / "stat").read_text().rpartition(")")[2].split()[3])
     except OSError:
-        return False
+        return 0
 
 
 def _title(process: Path) -> str:

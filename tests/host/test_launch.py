@@ -249,6 +249,21 @@ async def test_helpers_that_outlive_the_server_are_named(
     assert not is_alive(helper)
 
 
+async def test_helpers_that_overwrote_their_environment_are_known_by_their_session(
+    agent: Agent, launch: Launcher
+) -> None:
+    launched = await launch("sh", "-c", "env -i sleep 60 & echo $!; exit 3")
+    await exit_of(agent, launched)
+    helper = int(await log_of(agent, launched))
+    server = (launched.server.pid, launched.server.start_ticks)
+
+    assert await find_members(agent, run_of(launched)) == ()
+    assert [m.pid for m in await find_members(agent, run_of(launched), server)] == [helper]
+    other = (await launch("sleep", "60")).server
+    stranger = (other.pid, other.start_ticks - 1)  # the number of a session of somebody else
+    assert await find_members(agent, run_of(launched), stranger) == ()
+
+
 async def test_grandchildren_that_lost_their_parent_stay_in_the_tree(
     agent: Agent, launch: Launcher
 ) -> None:

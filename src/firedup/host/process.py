@@ -132,9 +132,15 @@ async def describe_process(agent: Agent, pid: int) -> ProcessFacts:
     return _decode_process(await agent.call("process", pid=pid))
 
 
-async def find_members(agent: Agent, run_id: str) -> tuple[ProcessFacts, ...]:
-    """The living processes that a run's server started, orphans included."""
-    result = await agent.call("members", run_id=run_id)
+async def find_members(
+    agent: Agent, run_id: str, server: tuple[int, int] | None = None
+) -> tuple[ProcessFacts, ...]:
+    """The living processes that a run's server started, orphans included.
+
+    `server`: its pid and start ticks, by which those are known that overwrote their environment.
+    """
+    leader = {"pid": server[0], "start_ticks": server[1]} if server else None
+    result = await agent.call("members", run_id=run_id, server=leader)
     return tuple(_decode_process(value) for value in result["processes"])
 
 

@@ -51,8 +51,9 @@ async def stop_run(
 
 async def sweep_orphans(agent: Agent, run: Run, say: Callable[[str], None]) -> int:
     """Kill processes of this run that outlived its server; returns how many there were."""
-    members = await find_members(agent, run.label.id)
-    keeper = run.state.keeper
+    server, keeper = run.state.server, run.state.keeper
+    identity = (server.pid, server.start_ticks) if server else None
+    members = await find_members(agent, run.label.id, identity)
     swept = 0
     for process in members:
         if keeper is not None and process.pid == keeper.pid:

@@ -143,19 +143,37 @@ def _companions(number: int, to: str) -> "list[int]":
 
 
 def op_members(args: "dict[str, Any]", _work: "Any" = None) -> "dict[str, Any]":
-    """members {run_id}: the living processes that a run's server started, known by environment.
+    """members {run_id, server?: {pid, start_ticks}}: the living processes of a run's server.
 
-    Finds orphans whose parents are gone, also after the keeper's death.
+    They are known by the environment that they inherited, or by the server's session, since a
+    process that sets its title overwrites its environment. Finds orphans whose parents are gone,
+    also after the keeper's death.
     """
     mark = b"FIREDUP_RUN=" + os.fsencode(args["run_id"])
+    session = _own_session(args.get("server"))
     found = []
     for pid in list_pids():
-        if mark in (read_whole(f"/proc/{pid}/environ") or b"").split(b"\0"):
-            stat = read_stat(pid)
-            process = describe_process(pid) if stat is not None and stat.state != "Z" else None
+        stat = read_stat(pid)
+        if stat is None or stat.state == "Z":
+            continue
+        is_member = session > 0 and stat.session == session
+        if is_member or mark in (read_whole(f"/proc/{pid}/environ") or b"").split(b"\0"):
+            process = describe_process(pid)
             if process is not None:
                 found.append(process)
     return {"processes": found}
+
+
+def _own_session(server: "dict[str, int] | None") -> int:
+    """The session that the server leads or led; 0 when its number belongs to somebody else now.
+
+    The kernel gives no new process the number of a session that still has members.
+    """
+    if server is None:
+        return 0
+    leader = read_stat(server["pid"])
+    is_other = leader is not None and leader.ticks != server["start_ticks"]
+    return 0 if is_other else server["pid"]
 
 
 def take_sample(tree: Tree, ports: Ports, group: Group, log: "str | None") -> "dict[str, Any]":
