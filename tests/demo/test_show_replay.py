@@ -3,6 +3,7 @@
 GOLDEN=write pytest tests/demo/test_show_replay.py writes the golden files anew.
 """
 
+import asyncio
 import io
 import json
 import os
@@ -40,29 +41,34 @@ async def replay(matcher, name: str, *, style: str = PLAIN, speed: float = 60.0,
     return status, stream.getvalue()
 
 
-@pytest.mark.parametrize("name", RECORDINGS)
-async def test_a_replay_is_told_line_by_line(matcher, name):
-    status, text = await replay(matcher, name)
+@pytest.fixture(scope="module")
+def told(matcher):
+    """Status and text of both recordings, one after the other."""
+    return asyncio.run(replay(matcher, ALL))
 
-    path = GOLDEN / f"{name}.txt"
+
+def test_the_replays_are_told_line_by_line(told):
+    status, text = told
+
+    path = GOLDEN / "replay.txt"
     if os.environ.get("GOLDEN") == "write":
         path.write_text(text, encoding="utf-8")
     assert status == 0
     assert text == path.read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("name", RECORDINGS)
-async def test_a_replay_says_first_that_it_is_one_and_of_what(matcher, name):
-    _, text = await replay(matcher, name)
+def test_a_replay_says_first_that_it_is_one_and_of_what(told):
+    _, text = told
 
-    first, *_ = text.split("\n")
-    assert first.startswith("REPLAY of an invented recording: ")
-    assert "REPLAY, invented · sglang · Kimi-K2.5-INT4" in text
+    assert text.startswith("REPLAY of an invented recording: ")
+    assert text.count("REPLAY of an invented recording: ") == len(RECORDINGS) == 2
+    assert text.count(" +00:00 REPLAY, invented · sglang · Kimi-K2.5-INT4") == 2
 
 
-async def test_a_replay_ends_with_the_statement_and_offers_no_run_that_does_not_exist(matcher):
-    _, text = await replay(matcher, "kimi-crash")
+def test_a_replay_ends_with_the_statement_and_offers_no_run_that_does_not_exist(told):
+    _, text = told
 
+    assert text.index("✓ ready after 11 min") < text.index("✗ crashed in graph-capture")
     statement = text[text.index("✗ crashed in graph-capture") :]
     assert "cause  cuda-out-of-memory" in statement
     assert "TP5 · in graph-capture" in statement
@@ -70,11 +76,12 @@ async def test_a_replay_ends_with_the_statement_and_offers_no_run_that_does_not_
     assert "firedup attach" not in text
 
 
-async def test_both_recordings_are_replayed_one_after_the_other(matcher):
-    _, text = await replay(matcher, ALL)
+async def test_one_recording_can_be_replayed_alone(matcher):
+    status, text = await replay(matcher, "kimi-crash", style=JSON)
 
-    assert text.count("REPLAY of an invented recording: ") == 2
-    assert text.index("✓ ready after 11 min") < text.index("✗ crashed in graph-capture")
+    results = [line for line in map(json.loads, text.splitlines()) if line["event"] == "result"]
+    assert status == 0
+    assert [result["verdict"] for result in results] == ["crashed"]
 
 
 async def test_events_wait_for_their_time(matcher):
