@@ -29,16 +29,16 @@ def command(**given: Any) -> int:
     RUN is a name (the newest run that has it; name~1 is the one before), or an id or its beginning.
     """
     from firedup.cli.drive import run_async
-    from firedup.cli.knowledge import load_knowledge
+    from firedup.cli.knowledge import read_catalogue
     from firedup.cli.watching import watch_launched
     from firedup.session.open import open_host
     from firedup.session.run import find_run
 
-    knowledge = load_knowledge(given["profiles"])
+    catalogue = read_catalogue(given["profiles"])
 
     async def attach() -> int:
         async with open_host(given["host"]) as agent:
             run = await find_run(agent, given["run"])
-            return await watch_launched(agent, knowledge, run, given)
+            return await watch_launched(agent, catalogue, run, given)
 
     return run_async(attach())

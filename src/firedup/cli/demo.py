@@ -42,7 +42,7 @@ def command(*, recording: str | None, speed: float, as_json: bool, no_color: boo
     again. --replay needs no engine: invented recordings are judged as a live server would be.
     """
     from firedup.cli.drive import run_async
-    from firedup.cli.knowledge import load_knowledge
+    from firedup.cli.knowledge import match_log, read_catalogue
     from firedup.cli.paper import choose_output
     from firedup.core.error import UsageError
     from firedup.demo.play import ALL, pace_by_clock, play
@@ -60,7 +60,8 @@ def command(*, recording: str | None, speed: float, as_json: bool, no_color: boo
     screen = Screen(sys.stdout, choose_output(no_color=no_color), style=style)
     if recording is None:
         introduce(screen)  # before the moments that it takes to get ready
-    knowledge = load_knowledge()
+    catalogue = read_catalogue()
+    matcher = match_log(catalogue, None)
     if recording is None:
-        return run_async(show(screen, knowledge.catalogue, knowledge.matcher))
-    return run_async(play(screen, knowledge.matcher, recording, speed=speed, pace=pace_by_clock()))
+        return run_async(show(screen, catalogue, matcher))
+    return run_async(play(screen, matcher, recording, speed=speed, pace=pace_by_clock()))

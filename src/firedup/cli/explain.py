@@ -39,13 +39,13 @@ def command(
     with --exit-status it is the gravest of the verdicts.
     """
     from firedup.cli.complaint import render_error
-    from firedup.cli.knowledge import load_knowledge
+    from firedup.cli.knowledge import match_log, read_catalogue
     from firedup.cli.paper import choose_output
     from firedup.cli.status import gravest, status_of
     from firedup.core.error import UsageError
     from firedup.session.explain import explain_path
 
-    matcher = load_knowledge(profiles, engine=engine).matcher
+    matcher = match_log(read_catalogue(profiles, engine=engine), engine)
     paper = choose_output(no_color=no_color)
     statuses: list[int] = []
     for path in logs:

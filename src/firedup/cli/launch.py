@@ -7,7 +7,7 @@ from typing import Any
 
 from firedup.cli.compose import read_command
 from firedup.cli.drive import run_async
-from firedup.cli.knowledge import Knowledge, load_knowledge
+from firedup.cli.knowledge import read_catalogue
 from firedup.cli.option import read_limit
 from firedup.cli.watching import say_launched, watch_launched
 from firedup.profile.schema import Catalogue
@@ -18,9 +18,9 @@ from firedup.session.order import Order, read_env_file
 
 def launch_and_watch(given: Mapping[str, Any]) -> int:
     """Launch what the options of `firedup run` describe; the exit status."""
-    knowledge = load_knowledge(given["profiles"], engine=given["engine"])
-    order = read_order(given, knowledge.catalogue)
-    return run_async(_launch_and_watch(order, knowledge, given))
+    catalogue = read_catalogue(given["profiles"], engine=given["engine"])
+    order = read_order(given, catalogue)
+    return run_async(_launch_and_watch(order, catalogue, given))
 
 
 def read_order(given: Mapping[str, Any], catalogue: Catalogue) -> Order:
@@ -43,10 +43,10 @@ def read_order(given: Mapping[str, Any], catalogue: Catalogue) -> Order:
     )
 
 
-async def _launch_and_watch(order: Order, knowledge: Knowledge, given: Mapping[str, Any]) -> int:
+async def _launch_and_watch(order: Order, catalogue: Catalogue, given: Mapping[str, Any]) -> int:
     async with open_host(given["host"]) as agent:
-        run = await launch(agent, knowledge.catalogue, order)
+        run = await launch(agent, catalogue, order)
         if given["no_wait"]:
             say_launched(run, as_json=given["as_json"])
             return 0
-        return await watch_launched(agent, knowledge, run, given)
+        return await watch_launched(agent, catalogue, run, given)

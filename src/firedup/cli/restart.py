@@ -35,20 +35,20 @@ def command(**given: Any) -> int:
     K=V before them changes the environment. The difference is shown.
     """
     from firedup.cli.drive import run_async
-    from firedup.cli.knowledge import load_knowledge
+    from firedup.cli.knowledge import read_catalogue
     from firedup.cli.watching import say_launched, watch_launched
     from firedup.session.open import open_host
     from firedup.session.restart import restart_run
     from firedup.session.run import find_run
 
-    knowledge = load_knowledge(given["profiles"])
+    catalogue = read_catalogue(given["profiles"])
 
     async def restart() -> int:
         async with open_host(given["host"]) as agent:
             old = await find_run(agent, given["run"])
             run, lines = await restart_run(
                 agent,
-                knowledge.catalogue,
+                catalogue,
                 old,
                 given["changed"],
                 say=say_aside,
@@ -59,7 +59,7 @@ def command(**given: Any) -> int:
             if given["no_wait"]:
                 say_launched(run, as_json=given["as_json"])
                 return 0
-            return await watch_launched(agent, knowledge, run, given)
+            return await watch_launched(agent, catalogue, run, given)
 
     return run_async(restart())
 

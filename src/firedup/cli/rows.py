@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable
 from functools import cache
 
-from firedup.cli.knowledge import load_knowledge
+from firedup.cli.knowledge import match_server, read_catalogue
 from firedup.core.error import StoreError
 from firedup.core.model import State, Verdict
 from firedup.session.open import open_host
@@ -19,7 +19,7 @@ from firedup.view.table import RunRow
 
 async def fetch_rows(host: str, *, has_ended_ones: bool) -> tuple[RunRow, ...]:
     """The runs of `host`, newest first; those that have ended only on demand."""
-    make_matcher = cache(lambda: load_knowledge().matcher)
+    make_matcher = cache(lambda engine: match_server(read_catalogue(), engine))
     async with open_host(host) as agent:
         runs = await list_runs(agent)
         shown = [run for run in runs if has_ended_ones or run.is_alive]

@@ -6,30 +6,29 @@ from collections.abc import Mapping
 from typing import Any
 
 from firedup.cli.drive import run_async
-from firedup.cli.knowledge import Knowledge, check_engine, equip
+from firedup.cli.knowledge import match_server, read_catalogue
 from firedup.cli.pattern import add_patterns
 from firedup.cli.show import read_showing, show_snapshots
 from firedup.cli.watching import conclude, read_watching
-from firedup.profile.load import load_catalogue
+from firedup.profile.schema import Catalogue
 from firedup.session.attend import watch_log
 from firedup.session.open import open_host
 
 
 def watch_to_verdict(given: Mapping[str, Any]) -> int:
     """Watch what the options of `firedup watch` describe; the exit status."""
-    catalogue = load_catalogue(given["profiles"])
-    check_engine(given["engine"], catalogue)
+    catalogue = read_catalogue(given["profiles"], engine=given["engine"])
     words = {name: given[f"{name}_pattern"] for name in ("ready", "fail", "progress")}
-    return run_async(_watch(equip(add_patterns(catalogue, **words)), given))
+    return run_async(_watch(add_patterns(catalogue, **words), given))
 
 
-async def _watch(knowledge: Knowledge, given: Mapping[str, Any]) -> int:
+async def _watch(catalogue: Catalogue, given: Mapping[str, Any]) -> int:
     showing = read_showing(given)
     async with open_host(given["host"]) as agent:
         snapshots = watch_log(
             agent,
-            knowledge.catalogue,
-            knowledge.matcher,
+            catalogue,
+            match_server(catalogue, given["engine"]),
             given["log"],
             read_watching(given, showing),
             pid=given["pid"],

@@ -10,12 +10,13 @@ from typing import Any
 
 import click
 
-from firedup.cli.knowledge import Knowledge
+from firedup.cli.knowledge import match_server
 from firedup.cli.option import read_limit
 from firedup.cli.show import Showing, read_showing, show_snapshots
 from firedup.cli.status import NO_CONCLUSION
 from firedup.core.model import Snapshot
 from firedup.host.link import Agent
+from firedup.profile.schema import Catalogue
 from firedup.session.run import Run, exit_status, watch_run
 from firedup.session.watch import Watching
 
@@ -35,12 +36,13 @@ def read_watching(given: Mapping[str, Any], showing: Showing) -> Watching:
 
 
 async def watch_launched(
-    agent: Agent, knowledge: Knowledge, run: Run, given: Mapping[str, Any]
+    agent: Agent, catalogue: Catalogue, run: Run, given: Mapping[str, Any]
 ) -> int:
     """Watch `run` to its verdict; the exit status. The server outlives the watching."""
     showing = read_showing(given)
     watching = read_watching(given, showing)
-    snapshots = watch_run(agent, knowledge.catalogue, knowledge.matcher, run, watching)
+    matcher = match_server(catalogue, run.spec.engine)
+    snapshots = watch_run(agent, catalogue, matcher, run, watching)
     try:
         last = await show_snapshots(snapshots, showing)
     except asyncio.CancelledError:

@@ -143,7 +143,9 @@ class LogReader:
             self._journal.clear()
 
     def _relevant(self, hits: Iterable[Hit]) -> tuple[Hit, ...]:
-        return tuple(hit for hit in hits if hit.rule.engine in (None, self.engine))
+        """Hits of this engine's rules; the generic ones count while nobody knows the engine."""
+        engines = (None, self.engine or "generic")
+        return tuple(hit for hit in hits if hit.rule.engine in engines)
 
     def _apply(self, entry: _Entry) -> None:
         line, at = entry.line, entry.at

@@ -38,7 +38,12 @@ async def find_writer(agent: Agent, log: str, pid: int | None = None) -> Found:
                 why=error.what,
                 todo="Leave --pid out: the process that writes the log is then looked for.",
             ) from error
-    holders = await find_holders(agent, log)
+    try:
+        holders = await find_holders(agent, log)
+    except OperationError as error:
+        if error.code != "not-found":
+            raise
+        return Found(None, is_certain=True)  # the log is not there yet
     writers = [holder for holder in holders.holders if holder.is_writing]
     main = topmost(writers)
     return Found(main, holders.is_complete)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import posixpath
 import secrets
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from firedup import __version__
@@ -45,6 +46,8 @@ async def launch(agent: Agent, catalogue: Catalogue, order: Order) -> Run:
     program did not begin.
     """
     spec = read_command(order.argv, dict(order.env), catalogue)
+    if order.engine is not None:
+        spec = replace(spec, engine=order.engine)
     cwd = folder_of(agent, order)
     if not order.force:
         refuse(await check_launch(agent, order, spec, cwd))

@@ -50,18 +50,18 @@ class _Output:
 
 
 async def summarise_runs(
-    agent: Agent, make_matcher: Callable[[], Matcher], runs: Iterable[Run]
+    agent: Agent, make_matcher: Callable[[str | None], Matcher], runs: Iterable[Run]
 ) -> tuple[Summary, ...]:
     """A summary of each run. What no session concluded is judged from the run folder.
 
-    `make_matcher` is called for that alone.
+    `make_matcher` takes an engine and is called for that alone.
     """
     clock = await HostClock.read(agent)
     return tuple([await _summarise(agent, make_matcher, clock, run) for run in runs])
 
 
 async def _summarise(
-    agent: Agent, make_matcher: Callable[[], Matcher], clock: HostClock, run: Run
+    agent: Agent, make_matcher: Callable[[str | None], Matcher], clock: HostClock, run: Run
 ) -> Summary:
     output = await _read_last_output(agent, f"{run.folder}/events.jsonl")
     end = run.state.exit
@@ -94,14 +94,14 @@ async def _read_last_output(agent: Agent, path: str) -> _Output | None:
 
 
 async def _judge(
-    agent: Agent, make_matcher: Callable[[], Matcher], clock: HostClock, run: Run
+    agent: Agent, make_matcher: Callable[[str | None], Matcher], clock: HostClock, run: Run
 ) -> _Output:
     """Replay what the run's folder holds, and leave the conclusion there for the next time."""
     launched = run.manifest.launched
     at_ns = launched.boottime_ns if launched else 0
     wall_ns = launched.wall_ns if launched else clock.wall_ns()
     pipeline = Pipeline(
-        make_matcher(),
+        make_matcher(run.spec.engine),
         year=datetime.fromtimestamp(wall_ns / _NS, UTC).year,
         engine=run.spec.engine,
         run=run.label,
