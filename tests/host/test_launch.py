@@ -279,6 +279,7 @@ async def test_grandchildren_that_lost_their_parent_stay_in_the_tree(
         "time.sleep(60)\n"
     )
     launched = await launch(sys.executable, "-c", code)
+    log = b""
     async with (
         asyncio.timeout(LIMIT_S),
         aclosing(follow_samples(agent, launched.folder)) as samples,

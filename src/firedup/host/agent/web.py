@@ -87,6 +87,9 @@ def op_http(args: "dict[str, Any]", work: "Any") -> "tuple[dict[str, Any], bytes
     work.on_cancel = lambda: _cut(link)
     body = args.get("body")
     try:
+        link.connect()
+        if work.is_closed:  # cancelled before there was anything to cut
+            raise AgentError("cancelled", "cancelled by the client")
         link.request(
             args.get("method", "GET"),
             args["path"],
