@@ -40,9 +40,9 @@ def command(*, run: str, follow: bool, lines: int | None, only_path: bool, host:
             if only_path:
                 click.echo(found.log)
                 return
-            write = open_raw(sys.stdout)
-            async for data in read_log(agent, found, last_lines=lines, follow=follow):
-                write(data)
+            with open_raw(sys.stdout) as write:
+                async for data in read_log(agent, found, last_lines=lines, follow=follow):
+                    write(data)
 
     run_async(print_log())
     return 0
