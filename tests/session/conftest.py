@@ -8,19 +8,25 @@ from pathlib import Path
 
 import psutil
 import pytest
-from workbench import Knowledge, Site, free_port
+from workbench import RUNS, Knowledge, Site, free_port
 
 from firedup.core.block import OPENERS
+from firedup.core.event import LogData
 from firedup.host.base import local_host
 from firedup.host.link import Agent, open_agent
 from firedup.profile.load import load_catalogue
 from firedup.profile.match import build_matcher
+from firedup.profile.pipeline import Pipeline
 
 
 @pytest.fixture(scope="session")
 def knowledge() -> Knowledge:
+    """The whole catalogue, with what is compiled on first use compiled already."""
     catalogue = load_catalogue()
-    return Knowledge(catalogue, build_matcher(catalogue, openers=OPENERS))
+    matcher = build_matcher(catalogue, openers=OPENERS)
+    pipeline = Pipeline(matcher, year=2026)
+    pipeline.feed(LogData(0, 0, 0, (RUNS / "sglang" / "s01_success.log").read_bytes()))
+    return Knowledge(catalogue, matcher)
 
 
 @pytest.fixture
@@ -42,5 +48,8 @@ async def agent(state: Path) -> AsyncIterator[Agent]:
 
 
 @pytest.fixture
-async def site(agent: Agent, knowledge: Knowledge, tmp_path: Path) -> Site:
-    return Site(agent, knowledge, tmp_path / "bin", free_port())
+async def site(agent: Agent, knowledge: Knowledge, tmp_path: Path) -> AsyncIterator[Site]:
+    place = Site(agent, knowledge, tmp_path / "bin", free_port())
+    yield place
+    for watch in place.watches:
+        await watch.aclose()

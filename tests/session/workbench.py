@@ -44,6 +44,7 @@ class Site:
         self.matcher = knowledge.matcher
         self.folder = folder
         self.port = port
+        self.watches: list[Any] = []
 
     def fake(self, script: Script, name: str = "sglang") -> str:
         """A program that is taken for the engine `name` and plays `script`."""
@@ -66,13 +67,11 @@ class Site:
         return await launch(self.agent, self.catalogue, Order(argv, **order))
 
     def watch(self, run: Run, agent: Agent | None = None, **how: Any) -> AsyncIterator[Snapshot]:
-        return watch_run(
-            agent or self.agent,
-            self.catalogue,
-            self.matcher,
-            run,
-            Watching(**{"timeout_s": 60, **how}),
-        )
+        """A watch over `run`, which ends with the test at the latest."""
+        watching = Watching(**{"timeout_s": 60, **how})
+        snapshots = watch_run(agent or self.agent, self.catalogue, self.matcher, run, watching)
+        self.watches.append(snapshots)
+        return snapshots
 
     async def conclude(self, run: Run, **how: Any) -> Snapshot:
         """The last snapshot of a watch over `run`."""

@@ -11,10 +11,14 @@ import msgspec
 
 from firedup.core.event import (
     Accepted,
+    Begun,
     Event,
     Exited,
+    Health,
+    KeeperGone,
     LogChanged,
     LogData,
+    PortOwner,
     Sample,
     StopAsked,
     Token,
@@ -25,23 +29,28 @@ from firedup.host.link import Agent
 from firedup.host.process import decode_sample
 from firedup.store.event import EventReader, LogRange
 
-# What one session saw of the link, of its own patience or of a moment's health is not history.
-_KEPT = (Token, Accepted, StopAsked)
+# What one session saw of its link or of its own patience is not the run's history.
+_KEPT = (Health, PortOwner, Token, Accepted, StopAsked, KeeperGone)
 PIECE_BYTES = 1 << 20
 TAIL_BYTES = 256
+_STOP_BYTES = 1 << 20  # of events.jsonl: more than is recorded between a stop and the end
 
 
 @dataclass(frozen=True, slots=True)
 class History:
     """Events (log bytes as ranges) in order of time, and where to go on afterwards.
 
-    `generation` is the log file that is there now; earlier ones can be read no more.
+    `generation` is the log file that is there now; earlier ones can be read no more. `unrecorded`
+    are the parts of its log that no line of events.jsonl tells of, such as those that a killed
+    client had read last; without `has_begun` nothing was recorded at all.
     """
 
     events: tuple[Event | LogRange, ...]
     generation: int
     size: int
     last_sample_ns: int
+    has_begun: bool = False
+    unrecorded: tuple[LogRange, ...] = ()
 
 
 async def load_history(agent: Agent, folder: str, log: str, log_start: int) -> History:
@@ -56,22 +65,26 @@ async def load_history(agent: Agent, folder: str, log: str, log_start: int) -> H
         for sample in await _load_samples(agent, f"{folder}/{name}")
     ]
     generation = max((e.generation for e in events if isinstance(e, LogChanged)), default=0)
-    facts = await stat_file(agent, log)
-    size = facts.size if facts is not None else 0
+    size = await _size_of(agent, folder, log)
     arrivals = _arrivals(
         [r for r in ranges if r.generation == generation], samples if not generation else []
     )
     kept: list[Event | LogRange] = [e for e in events if isinstance(e, _KEPT)]
     kept += samples
-    kept += _slice(arrivals, log_start if not generation else 0, size, generation)
+    pieces = _slice(arrivals, log_start if not generation else 0, size, generation)
+    kept += pieces
     kept.sort(key=lambda event: event.at_ns)
     last_ns = samples[-1].at_ns if samples else 0
-    return History(tuple(kept), generation, size, last_ns)
+    has_begun = any(isinstance(event, Begun) for event in events)
+    known = [r for r in ranges if r.generation == generation]
+    return History(
+        tuple(kept), generation, size, last_ns, has_begun, tuple(_without(pieces, known))
+    )
 
 
 async def replay_history(agent: Agent, log: str, history: History) -> AsyncIterator[Event]:
     """The events of `history` with the log's bytes read back."""
-    if history.generation:
+    if history.generation and history.events:
         yield LogChanged(history.events[0].at_ns, "rotated", history.generation)
     for event in history.events:
         if not isinstance(event, LogRange):
@@ -98,6 +111,17 @@ async def position_after(agent: Agent, log: str, generation: int, offset: int) -
         facts.dev if facts else None,
         facts.ino if facts else None,
     )
+
+
+async def _size_of(agent: Agent, folder: str, log: str) -> int:
+    """How much of the log there is; what came after the server's end is a later run's."""
+    facts = await stat_file(agent, log)
+    if facts is None:
+        return 0
+    if await stat_file(agent, f"{folder}/exit.json") is None:
+        return facts.size
+    end = msgspec.json.decode(await read_file(agent, f"{folder}/exit.json")).get("log_size", -1)
+    return min(facts.size, int(end)) if end >= 0 else facts.size
 
 
 async def _load_events(agent: Agent, path: str) -> tuple[list[Event], list[LogRange]]:
@@ -157,3 +181,30 @@ def _slice(
         # Bytes that nobody timed came after the last that somebody did.
         found.append(LogRange(arrivals[-1][1], generation, at, size - at))
     return found
+
+
+def _without(pieces: Iterable[LogRange], known: Iterable[LogRange]) -> Iterable[LogRange]:
+    """The parts of `pieces` (ascending, apart) that no range in `known` covers."""
+    covered = sorted((r.offset, r.offset + r.length) for r in known)
+    for piece in pieces:
+        at, stop = piece.offset, piece.offset + piece.length
+        for first, last in covered:
+            if last <= at or first >= stop:
+                continue
+            if first > at:
+                yield LogRange(piece.at_ns, piece.generation, at, first - at)
+            at = last
+        if at < stop:
+            yield LogRange(piece.at_ns, piece.generation, at, stop - at)
+
+
+async def read_stop(agent: Agent, folder: str) -> StopAsked | None:
+    """The newest wish of an operator to end the run, which any client may have recorded."""
+    path = f"{folder}/events.jsonl"
+    facts = await stat_file(agent, path)
+    if facts is None:
+        return None
+    tail = await read_file(agent, path, offset=max(0, facts.size - _STOP_BYTES))
+    reader = EventReader()
+    found = [e for e in (*reader.feed(tail), *reader.close()) if isinstance(e, StopAsked)]
+    return found[-1] if found else None

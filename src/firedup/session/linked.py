@@ -60,6 +60,9 @@ async def _run_until_broken(
     except* HostError as group:
         say_down(_first(group))
         is_whole = False
+    task = asyncio.current_task()
+    if task is not None and task.cancelling():
+        raise asyncio.CancelledError  # a task group forgets it when the link breaks meanwhile
     if refusals:
         raise refusals[0]
     return is_whole

@@ -3,44 +3,42 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
+from dataclasses import replace
 
 from firedup.core.error import HostError
 from firedup.core.event import Event, LogData
+from firedup.host.base import OperationError
 from firedup.host.file import append_file
 from firedup.host.link import Agent
-from firedup.store.event import encode_event, encode_output, encode_range
+from firedup.store.event import LogRange, encode_event, encode_output, encode_range
 
 FLUSH_S = 0.5
 MAX_APPEND_BYTES = 48 * 1024
 
 
 class Recorder:
-    """Collects events and appends them in batches; a folder that cannot be written stops it."""
+    """Collects events and appends them in batches.
+
+    What the link did not take is kept for the next one; what the disk refuses is lost, and the log
+    and the keeper's files remain the truth.
+    """
 
     def __init__(self, agent: Agent, path: str) -> None:
         self._agent = agent
         self._path = path
         self._lines: list[bytes] = []
-        self._last_range: LogData | None = None
+        self._open: LogRange | None = None  # may still grow
 
     def use(self, agent: Agent) -> None:
         """Append through `agent` from now on (the link was renewed)."""
         self._agent = agent
 
-    def add(self, event: Event) -> None:
+    def add(self, event: Event | LogRange) -> None:
         """Remember one event; neighbouring ranges of the log become one line."""
-        last = self._last_range
         if isinstance(event, LogData):
-            if (
-                last is not None
-                and last.generation == event.generation
-                and last.offset + len(last.data) == event.offset
-            ):
-                event = LogData(last.at_ns, last.generation, last.offset, last.data + event.data)
-            else:
-                self._close_range()
-            self._last_range = event
+            event = LogRange(event.at_ns, event.generation, event.offset, len(event.data))
+        if isinstance(event, LogRange):
+            self._add_range(event)
             return
         self._close_range()
         self._lines.append(encode_event(event))
@@ -57,22 +55,36 @@ class Recorder:
             await self.flush()
 
     async def flush(self) -> None:
-        """Append what was collected.
-
-        Silent when the link or the disk refuses: the log and the keeper's files remain the truth.
-        """
+        """Append what was collected. A broken link is not told here: others see it too."""
         self._close_range()
-        lines, self._lines = self._lines, []
-        while lines:
-            batch = b""
-            while lines and len(batch) + len(lines[0]) <= MAX_APPEND_BYTES:
-                batch += lines.pop(0)
-            if not batch:
-                batch = lines.pop(0)
-            with contextlib.suppress(HostError):
+        while self._lines:
+            batch, taken = b"", 0
+            for line in self._lines:
+                if batch and len(batch) + len(line) > MAX_APPEND_BYTES:
+                    break
+                batch, taken = batch + line, taken + 1
+            lines, self._lines = self._lines[:taken], self._lines[taken:]
+            try:
                 await append_file(self._agent, self._path, batch)
+            except OperationError:
+                continue
+            except HostError:
+                self._lines = lines + self._lines
+                return
+
+    def _add_range(self, event: LogRange) -> None:
+        last = self._open
+        if (
+            last is not None
+            and last.generation == event.generation
+            and last.offset + last.length == event.offset
+        ):
+            self._open = replace(last, length=last.length + event.length)
+            return
+        self._close_range()
+        self._open = event
 
     def _close_range(self) -> None:
-        if self._last_range is not None:
-            self._lines.append(encode_range(self._last_range))
-            self._last_range = None
+        if self._open is not None:
+            self._lines.append(encode_range(self._open))
+            self._open = None

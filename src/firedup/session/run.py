@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import difflib
 from collections.abc import AsyncIterator
 from contextlib import closing
@@ -17,6 +18,7 @@ from firedup.host.file import open_file
 from firedup.host.frame import Data
 from firedup.host.link import Agent
 from firedup.host.manifest import Manifest
+from firedup.host.process import watch_tree
 from firedup.host.run import RunState, follow_samples
 from firedup.host.run import list_runs as list_states
 from firedup.host.run import watch_run as watch_end
@@ -24,7 +26,7 @@ from firedup.probe.target import make_target
 from firedup.profile.pipeline import Pipeline
 from firedup.profile.schema import Catalogue
 from firedup.session.clock import HostClock
-from firedup.session.history import load_history, position_after, replay_history
+from firedup.session.history import load_history, position_after, read_stop, replay_history
 from firedup.session.recorder import Recorder
 from firedup.session.watch import Watch, Watching
 
@@ -134,8 +136,10 @@ async def _prepare(
     watch = Watch(agent, pipeline, clock, watching, log=run.log, recorder=recorder)
     history = await load_history(agent, run.folder, run.log, state.log_start)
     pipeline.feed(begun)
-    if not history.events:
+    if not history.has_begun:
         recorder.add(begun)
+    for part in history.unrecorded:
+        recorder.add(part)
     async for event in replay_history(agent, run.log, history):
         pipeline.feed(event)
     generation, offset = pipeline.log_position
@@ -183,15 +187,37 @@ def _add_feeders(watch: Watch, catalogue: Catalogue, run: Run, since_ns: int) ->
             watch.feed(sample)
 
     async def take_end(agent: Agent) -> None:
-        async for end in watch_end(agent, run.label.id):
-            watch.feed(end if isinstance(end, KeeperGone) else end.event)
+        async with asyncio.TaskGroup() as group:
+            samples: asyncio.Task[None] | None = None
+            async for end in watch_end(agent, run.label.id):
+                if isinstance(end, KeeperGone):
+                    watch.feed(end)
+                    samples = group.create_task(_sample_unkept(agent, watch, run))
+                    continue
+                if state.exit is None:
+                    await watch.catch_up(agent)
+                if (stop := await read_stop(agent, run.folder)) is not None:
+                    watch.feed(stop)
+                watch.feed(end.event)
+            if samples is not None:
+                samples.cancel()
 
-    watch.feeders += [take_end] if state.exit is not None else [take_samples, take_end]
-    if state.exit is None:
+    if state.exit is not None:
+        watch.feeders = [take_end]  # all else was read: what follows in the log is a later run's
+    else:
+        watch.feeders += [take_samples, take_end]
         profile = catalogue.profile(run.spec.engine)
         target = make_target(watch.agent, run.spec, profile, run_folder=run.folder)
         server = state.server
         watch.ask_through(target, (server.pid, server.start_ticks) if server else None)
+
+
+async def _sample_unkept(agent: Agent, watch: Watch, run: Run) -> None:
+    """Take the samples that the keeper would have taken."""
+    server = run.state.server
+    if server is not None:
+        async for sample in watch_tree(agent, server.pid, server.start_ticks, log=run.log):
+            watch.feed(sample)
 
 
 def exit_status(snapshot: Snapshot, *, requires: frozenset[str] = frozenset()) -> int:

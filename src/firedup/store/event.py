@@ -50,10 +50,11 @@ def encode_event(event: Event) -> bytes:
     return _write(_KINDS[type(event)], event)
 
 
-def encode_range(event: LogData) -> bytes:
+def encode_range(event: LogData | LogRange) -> bytes:
     """One line with its line feed that says where the bytes of `event` are in the log."""
-    at = LogRange(event.at_ns, event.generation, event.offset, len(event.data))
-    return _write("log", at)
+    if isinstance(event, LogData):
+        event = LogRange(event.at_ns, event.generation, event.offset, len(event.data))
+    return _write("log", event)
 
 
 def encode_output(kind: str, value: Mapping[str, object]) -> bytes:
