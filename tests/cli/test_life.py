@@ -33,6 +33,8 @@ def test_a_server_is_launched_listed_stopped_and_pruned(shell: Shell) -> None:
     assert "ready after" in run.out
     assert "firedup stop small" in run.out
 
+    with open_index(index_path(os.environ)) as index:
+        assert [(found.name, found.verdict) for found in index.runs()] == [("small", "ready")]
     listed = json.loads(shell.run("ps", "--json").out)["runs"]
     assert [(row["name"], row["verdict"], row["engine"]) for row in listed] == [
         ("small", "ready", "llama-cpp")
@@ -61,6 +63,8 @@ def test_a_server_is_launched_listed_stopped_and_pruned(shell: Shell) -> None:
     assert log.exists()
     assert "deleted" in shell.run("prune", "--keep", "0").out
     assert not log.parent.exists()
+    with open_index(index_path(os.environ)) as index:
+        assert index.runs() == ()
 
 
 def test_ctrl_c_leaves_the_server_running_and_says_how_to_go_on(shell: Shell) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 
 from firedup import __version__
-from firedup.cli.overview import render_overview
+from firedup.cli.overview import COMPLETE, render_overview
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -22,7 +23,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if words in (["--help"], ["-h"], ["help"]):
             print(render_overview())  # noqa: T201 - the answer
             return 0
-        if not words:
+        if not words and COMPLETE not in os.environ:
             print(render_overview(), file=sys.stderr)  # noqa: T201 - the answer
             return 2
         from firedup.cli.door import run_command

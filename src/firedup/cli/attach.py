@@ -8,6 +8,7 @@ import click
 
 from firedup.cli import option
 from firedup.cli.command import command as make_command
+from firedup.cli.complete import complete_run
 
 
 @make_command(
@@ -16,7 +17,7 @@ from firedup.cli.command import command as make_command
     firedup attach kimi --until exit
     """,
 )
-@click.argument("run")
+@click.argument("run", shell_complete=complete_run)
 @option.timeout
 @option.until
 @option.requires

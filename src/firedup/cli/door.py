@@ -11,9 +11,9 @@ from collections.abc import Sequence
 import click
 
 from firedup.cli.group import commands
+from firedup.cli.overview import COMPLETE
 from firedup.core.error import FiredupError
 
-COMPLETE = "_FIREDUP_COMPLETE"
 INTERRUPTED, TERMINATED, BROKEN_PIPE, FAULT = 130, 143, 141, 70
 
 

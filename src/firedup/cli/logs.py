@@ -8,6 +8,7 @@ import click
 
 from firedup.cli import option
 from firedup.cli.command import command as make_command
+from firedup.cli.complete import complete_run
 
 
 @make_command(
@@ -16,7 +17,7 @@ from firedup.cli.command import command as make_command
     firedup logs kimi -n 50 -f
     """,
 )
-@click.argument("run")
+@click.argument("run", shell_complete=complete_run)
 @click.option("-f", "--follow", is_flag=True, help="Go on printing what is written.")
 @click.option("-n", "--lines", type=click.IntRange(0), metavar="N", help="The last N lines only.")
 @click.option("--path", "only_path", is_flag=True, help="Print where the log is, no more.")

@@ -37,6 +37,7 @@ SECTIONS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
         ),
     ),
 )
+COMPLETE = "_FIREDUP_COMPLETE"  # set by a shell that asks for completions
 HELP = {name: line for _, commands in SECTIONS for name, line in commands}
 
 

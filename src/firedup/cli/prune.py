@@ -36,6 +36,7 @@ def command(*, keep: int, older_than_s: float | None, dry_run: bool, host: str) 
     A log that was written to a path of yours by --log stays where it is.
     """
     from firedup.cli.drive import run_async
+    from firedup.cli.index import forget_runs
     from firedup.session.open import open_host
     from firedup.session.prune import prune_runs
     from firedup.session.run import Run, list_runs
@@ -48,6 +49,8 @@ def command(*, keep: int, older_than_s: float | None, dry_run: bool, host: str) 
             )
 
     pruned = run_async(prune())
+    if not dry_run:
+        forget_runs(host, pruned)
     for run in pruned:
         click.echo(f"{'would delete' if dry_run else 'deleted'} {run.label.id}")
     if not pruned:

@@ -8,6 +8,7 @@ import click
 
 from firedup.cli import option
 from firedup.cli.command import command as make_command
+from firedup.cli.complete import complete_run
 
 
 @make_command(
@@ -17,7 +18,7 @@ from firedup.cli.command import command as make_command
     """,
     advice="Flags of the server stand after --.",
 )
-@click.argument("run")
+@click.argument("run", shell_complete=complete_run)
 @click.argument("changed", nargs=-1, type=click.UNPROCESSED, metavar="[-- FLAG...]")
 @click.option("--force", is_flag=True, help="Launch even when the checks say it is doomed.")
 @option.no_wait

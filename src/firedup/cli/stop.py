@@ -8,6 +8,7 @@ import click
 
 from firedup.cli import option
 from firedup.cli.command import command as make_command
+from firedup.cli.complete import complete_run
 
 if TYPE_CHECKING:
     from firedup.core.event import Exited
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     firedup stop kimi --grace 20s
     """,
 )
-@click.argument("runs", nargs=-1, required=True, metavar="RUN...")
+@click.argument("runs", nargs=-1, required=True, metavar="RUN...", shell_complete=complete_run)
 @click.option(
     "--grace",
     "grace_s",

@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from firedup.cli.index import remember_run
 from firedup.cli.knowledge import match_server
 from firedup.cli.option import read_limit
 from firedup.cli.show import Showing, read_showing, show_snapshots
@@ -43,11 +44,13 @@ async def watch_launched(
     watching = read_watching(given, showing)
     matcher = match_server(catalogue, run.spec.engine)
     snapshots = watch_run(agent, catalogue, matcher, run, watching)
+    remember_run(run, None)
     try:
         last = await show_snapshots(snapshots, showing)
     except asyncio.CancelledError:
         click.echo(f"\nThe server goes on. {_name_ways(run)}", err=True)
         raise
+    remember_run(run, last)
     return conclude(last, given)
 
 
@@ -60,6 +63,7 @@ def conclude(last: Snapshot | None, given: Mapping[str, Any]) -> int:
 
 def say_launched(run: Run, *, as_json: bool) -> None:
     """What `--no-wait` prints."""
+    remember_run(run, None)
     if as_json:
         from firedup.cli.rows import make_row
         from firedup.view.record import SCHEMA, render_json
