@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable
 from typing import Any
 
@@ -61,6 +60,8 @@ class Group(click.Group):
 
     def advise(self, word: str, known: list[str]) -> str:
         """What may have been meant by `word`."""
+        import difflib
+
         near = difflib.get_close_matches(word, known, n=1)
         return f"Did you mean {near[0]!r}?" if near else f"There are: {', '.join(known)}."
 

@@ -38,7 +38,6 @@ def command(
     one object a line, which carries the path. The exit status is 0 when every log could be read;
     with --exit-status it is the gravest of the verdicts.
     """
-    from firedup.cli.complaint import render_error
     from firedup.cli.knowledge import match_log, read_catalogue
     from firedup.cli.paper import choose_output
     from firedup.cli.status import gravest, status_of
@@ -55,6 +54,8 @@ def command(
         except UsageError as error:
             if shown is None:
                 raise
+            from firedup.cli.complaint import render_error
+
             click.echo(f"firedup: {render_error(error)}", err=True)
             statuses.append(error.exit_status)
             continue
