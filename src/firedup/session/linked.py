@@ -54,18 +54,30 @@ async def _run_until_broken(
     refusals: list[Exception] = []
     is_whole = True
     try:
-        await work(agent)
+        await _in_own_task(work(agent))
     except* OperationError as group:
         refusals = [_first(group)]
     except* HostError as group:
         say_down(_first(group))
         is_whole = False
-    task = asyncio.current_task()
-    if task is not None and task.cancelling():
-        raise asyncio.CancelledError  # a task group forgets it when the link breaks meanwhile
     if refusals:
         raise refusals[0]
     return is_whole
+
+
+async def _in_own_task(work: Awaitable[None]) -> None:
+    """Await `work`, and end as cancelled when cancelled, whatever `work` says to that.
+
+    A task group that is cancelled while one of its tasks fails raises that failure alone.
+    """
+    task = asyncio.ensure_future(work)
+    try:
+        await asyncio.wait([task])
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
+        _ = task.cancelled() or task.exception()  # or asyncio complains that nobody looked
+    task.result()
 
 
 def _first(group: BaseExceptionGroup[Exception]) -> Exception:
