@@ -24,9 +24,35 @@ def later(snapshot, seconds):
 def test_only_what_changed_is_said():
     view = JsonLines()
 
-    assert kinds(view.feed(story.loading())) == ["stage", "progress", *["rank"] * 8]
+    assert kinds(view.feed(story.loading())) == [
+        *("stage", "stage-end", "stage", "stage-end", "stage"),
+        *("progress", *["rank"] * 8),
+    ]
     assert view.feed(later(story.loading(), 1)) == ()
     assert kinds(view.feed(later(story.loading(done=24), 2))) == ["progress"]
+
+
+def test_each_stage_that_was_passed_is_said_once_and_in_order():
+    view = JsonLines()
+    lines = [
+        *view.feed(story.loading(20)),
+        *view.feed(story.capturing(340)),
+        *view.feed(story.ready()),
+        *view.feed(story.ready(590)),
+    ]
+    events = [json.loads(line) for line in lines]
+
+    assert [
+        (event["stage"], event["seconds"] if event["event"] == "stage-end" else "begins")
+        for event in events
+        if event["event"] in ("stage", "stage-end")
+    ] == [
+        *(("args", "begins"), ("args", 6.2), ("dist-init", "begins"), ("dist-init", 9.4)),
+        *(("load-weights", "begins"), ("load-weights", 313.2)),
+        *(("draft-load", "begins"), ("draft-load", 4.1)),
+        *(("kv-cache", "begins"), ("kv-cache", 2.2), ("graph-capture", "begins")),
+        *(("graph-capture", 244.0), ("warmup", "begins"), ("warmup", 3.4), ("ready", "begins")),
+    ]
 
 
 def test_progress_is_thinned_but_its_end_is_said():
@@ -81,7 +107,7 @@ def test_every_key_of_every_event_is_documented():
     events = [json.loads(line) for line in lines]
     head = documented("event")
     text = DOCUMENT.read_text(encoding="utf-8")
-    own = dict(re.findall(r"<!-- own: (\w+) --> (.*) \|", text))
+    own = dict(re.findall(r"<!-- own: ([\w-]+) --> (.*) \|", text))
 
     assert {event["event"] for event in events} == set(own)
     for event in events:
@@ -93,13 +119,15 @@ def test_every_key_of_every_event_is_documented():
 
 
 def test_events_carry_the_hosts_time():
-    (line, *_) = JsonLines().feed(replace(story.loading(0), ranks=(), progress=None))
+    *_, line = JsonLines().feed(replace(story.loading(20), ranks=(), progress=None))
 
     assert json.loads(line) == {
         "schema": 1,
         "event": "stage",
-        "time": "2026-11-29T12:02:37.000Z",
+        "time": "2026-11-29T12:02:57.000Z",
         "clock": "host",
-        "elapsed_s": 0,
+        "elapsed_s": 20,
         "stage": Stage.LOAD_WEIGHTS,
+        "started": "2026-11-29T12:02:52.600Z",
+        "started_clock": "host",
     }

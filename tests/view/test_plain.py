@@ -23,7 +23,9 @@ def test_a_start_is_told_in_one_line_per_change():
 
     assert tell(plain(every_s=60), [*shards, *graphs, story.ready()]) == snapshot("""\
 12:02:57 +00:20 kimi-drafter · sglang 0.5.9 · Kimi-K2.5-INT4 + drafter · port 30000
-12:02:57 +00:20 load-weights 1/64 shards 2 % ~3 min left  TP3, TP5 behind
+12:02:37 +00:00 args
+12:02:43 +00:06 dist-init  (args took 6.2 s)
+12:02:57 +00:20 load-weights 1/64 shards 2 % ~3 min left  TP3, TP5 behind  (dist-init took 9.4 s)
 12:03:37 +01:00 load-weights 9/64 shards 14 % ~3 min left  TP3, TP5 behind
 12:04:17 +01:40 load-weights 17/64 shards 27 % ~3 min left  TP3, TP5 behind
 12:04:57 +02:20 load-weights 25/64 shards 39 % ~3 min left  TP3, TP5 behind
@@ -31,18 +33,40 @@ def test_a_start_is_told_in_one_line_per_change():
 12:06:17 +03:40 load-weights 41/64 shards 64 % ~3 min left  TP3, TP5 behind
 12:06:57 +04:20 load-weights 49/64 shards 77 % ~3 min left  TP3, TP5 behind
 12:07:37 +05:00 load-weights 57/64 shards 89 % ~3 min left  TP3, TP5 behind
-12:08:24 +05:47 graph-capture 1/36 batches 3 % ~2 min left  (load-weights took 5 min 13 s)
+12:08:05 +05:28 draft-load  (load-weights took 5 min 13 s)
+12:08:09 +05:32 kv-cache  (draft-load took 4.1 s)
+12:08:24 +05:47 graph-capture 1/36 batches 3 % ~2 min left  (kv-cache took 2.2 s)
 12:09:06 +06:29 graph-capture 7/36 batches 19 % ~2 min left
 12:09:48 +07:11 graph-capture 13/36 batches 36 % ~2 min left
 12:10:30 +07:53 graph-capture 19/36 batches 53 % ~2 min left
 12:11:12 +08:35 graph-capture 25/36 batches 69 % ~2 min left
 12:11:54 +09:17 graph-capture 31/36 batches 86 % ~2 min left
+12:12:16 +09:39 warmup  (graph-capture took 4 min 4 s)
+12:12:20 +09:43 warmup took 3.4 s
 12:12:20 +09:43 log says ready
 12:12:20 +09:43 health answers 200
 12:12:20 +09:43 port is its own
 12:12:20 +09:43 token generated
 12:12:20 +09:43 ready\
 """)
+
+
+def test_a_stage_passed_between_two_snapshots_is_told_with_its_own_time():
+    view = plain()
+    view.feed(story.loading(300, 63))
+
+    assert view.feed(replace(story.capturing(340), progress=None, waiting_for="")) == (
+        "12:08:05 +05:28 draft-load  (load-weights took 5 min 13 s)",
+        "12:08:09 +05:32 kv-cache  (draft-load took 4.1 s)",
+        "12:08:12 +05:35 graph-capture  (kv-cache took 2.2 s)",
+    )
+
+
+def test_what_the_last_stage_took_is_told_before_ready():
+    view = plain()
+    view.feed(story.capturing(578))
+
+    assert "12:12:20 +09:43 warmup took 3.4 s" in view.feed(story.ready())
 
 
 def test_a_heartbeat_says_what_is_known_when_nothing_changes():
@@ -118,7 +142,11 @@ def test_what_the_stage_says_already_is_not_repeated():
     )
     lines = plain().feed(quiet)
 
-    assert [line.split(" ", 2)[2] for line in lines[1:]] == ["load-weights"]
+    assert [line.split(" ", 2)[2] for line in lines[1:]] == [
+        "args",
+        "dist-init  (args took 6.2 s)",
+        "load-weights  (dist-init took 9.4 s)",
+    ]
 
 
 def test_an_empty_bar_is_not_told():

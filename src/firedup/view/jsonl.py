@@ -13,6 +13,7 @@ from firedup.view.record import (
     round_s,
 )
 from firedup.view.result import record_acceptance, record_checks, record_result
+from firedup.view.step import Step, Steps
 
 DECISIVE = frozenset(Verdict) - {Verdict.LOADING, Verdict.UNKNOWN}
 _SECOND_NS = 1_000_000_000
@@ -31,7 +32,7 @@ class JsonLines:
         self._said_ns: int | None = None
         self._progress_ns: int | None = None
         self._progress: tuple[Stage, int, int] | None = None
-        self._stage: Stage | None = None
+        self._steps = Steps()
         self._ranks: dict[str, tuple[Stage, bool]] = {}
         self._checks: dict[str, object] = {}
         self._findings: set[Finding] = set()
@@ -63,11 +64,7 @@ class JsonLines:
         return (*lines, render_json({"event": "result"} | record_result(snapshot)))
 
     def _stage_events(self, snapshot: Snapshot) -> list[tuple[str, dict[str, object]]]:
-        stage = snapshot.explanation.stage
-        if stage is None or stage is self._stage:
-            return []
-        self._stage = stage
-        return [("stage", {"stage": str(stage)})]
+        return [_step(step) for step in self._steps.feed(snapshot)]
 
     def _progress_events(self, snapshot: Snapshot) -> list[tuple[str, dict[str, object]]]:
         progress = snapshot.progress
@@ -135,6 +132,16 @@ def _render(kind: str, body: dict[str, object], snapshot: Snapshot) -> str:
         "elapsed_s": round_s(snapshot.elapsed_s),
     }
     return render_json(head | body)
+
+
+def _step(step: Step) -> tuple[str, dict[str, object]]:
+    if step.is_end:
+        return "stage-end", {"stage": str(step.stage), "seconds": round_s(step.seconds)}
+    return "stage", {
+        "stage": str(step.stage),
+        "started": render_rfc3339(step.began_ns),
+        "started_clock": step.clock,
+    }
 
 
 def _heartbeat(snapshot: Snapshot) -> dict[str, object]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import tzinfo
 
 from firedup.core.model import Finding, Progress, Severity, Snapshot, Stage, State, Verdict
@@ -22,11 +22,20 @@ from firedup.view.phrase import (
 from firedup.view.quantity import render_clock, render_duration, render_offset
 from firedup.view.redact import clean
 from firedup.view.statement import render_statement
+from firedup.view.step import Step, Steps
 
 _SECOND_NS = 1_000_000_000
 _SHORT_S = 0.05  # what would be shown as 0 s is not worth its words
 _STEP = 0.1  # a bar is worth a line again after so much of it …
 _STEP_NS = 5 * _SECOND_NS  # … and no sooner than this
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """What a line says, and how long before the snapshot it happened."""
+
+    text: str
+    age_ns: int = 0
 
 
 class Plain:
@@ -41,7 +50,8 @@ class Plain:
         self._zone = zone
         self._said_ns: int | None = None
         self._pace = Pace()
-        self._stage: Stage | None = None
+        self._steps = Steps()
+        self._took = ""  # what the stage before took, until a line has said it
         self._bar: tuple[Stage, float, int] | None = None
         self._waiting_for = ""
         self._verdict = Verdict.LOADING
@@ -53,22 +63,31 @@ class Plain:
         """The lines that `snapshot` adds to what was said before."""
         self._pace = self._pace.feed(snapshot)
         said = [
-            *self._greeting(snapshot),
-            *self._state_change(snapshot),
-            *self._new_checks(snapshot),
+            *(_Said(text) for text in self._greeting(snapshot)),
+            *(_Said(text) for text in self._state_change(snapshot)),
             *self._stage_change(snapshot),
-            *self._bar_change(snapshot),
-            *self._new_wait(snapshot),
-            *self._new_findings(snapshot),
-            *self._verdict_change(snapshot),
+            *(_Said(text) for text in self._new_checks(snapshot)),
+            *(
+                _Said(text)
+                for text in (
+                    *self._bar_change(snapshot),
+                    *self._new_wait(snapshot),
+                    *self._new_findings(snapshot),
+                    *self._verdict_change(snapshot),
+                )
+            ),
         ]
         if not said and self._said_ns is not None:
             if snapshot.now_ns - self._said_ns < self._every_ns:
                 return ()
-            said = [self._heartbeat(snapshot)]
+            said = [_Said(self._heartbeat(snapshot))]
         self._said_ns = snapshot.now_ns
-        time = f"{render_clock(snapshot.wall_ns, self._zone)} {render_offset(snapshot.elapsed_s)} "
-        return tuple(self._paper.spell(time + text) for text in said)
+        return tuple(self._paper.spell(self._date(each, snapshot)) for each in said)
+
+    def _date(self, said: _Said, snapshot: Snapshot) -> str:
+        wall_ns = None if snapshot.wall_ns is None else snapshot.wall_ns - said.age_ns
+        offset = render_offset(snapshot.elapsed_s - said.age_ns / _SECOND_NS)
+        return f"{render_clock(wall_ns, self._zone)} {offset} {said.text}"
 
     def close(self, snapshot: Snapshot) -> tuple[str, ...]:
         """What `snapshot` adds, and the final statement."""
@@ -89,31 +108,27 @@ class Plain:
         said = say_state(snapshot)
         return [said] if said else []
 
-    def _stage_change(self, snapshot: Snapshot) -> list[str]:
-        stage = snapshot.explanation.stage
-        if stage is None or stage is self._stage:
-            return []
-        before, self._stage = self._stage, stage
-        took = next(
-            (
-                span.seconds
-                for span in reversed(snapshot.explanation.stages)
-                if span.stage is before and span.rank is None and span.seconds is not None
-            ),
-            None,
-        )
-        self._bar = None
-        if stage in (Stage.READY, Stage.SERVING):
-            return []  # the checks say so, and the verdict says it better
-        progress = snapshot.progress
-        tail = (
-            f"  ({before} took {render_duration(took)})"
-            if took is not None and took >= _SHORT_S
-            else ""
-        )
-        if progress is not None and progress.stage is stage:
-            return [f"{self._bar_text(snapshot, progress)}{tail}"]
-        return [f"{stage}{tail}"]
+    def _stage_change(self, snapshot: Snapshot) -> list[_Said]:
+        """A line for each stage that began; it tells how long the one before took."""
+        lines: list[_Said] = []
+        for step in self._steps.feed(snapshot):
+            if step.is_end:
+                if step.seconds is not None and step.seconds >= _SHORT_S:
+                    self._took = f"{step.stage} took {render_duration(step.seconds)}"
+                continue
+            took, self._took = self._took, ""
+            self._bar = None
+            if step.stage in (Stage.READY, Stage.SERVING):
+                # The checks say so, and the verdict says it better.
+                lines += [_Said(took, _age_ns(step, snapshot))] if took else []
+                continue
+            progress = snapshot.progress
+            if progress is not None and progress.stage is step.stage:
+                head, age_ns = self._bar_text(snapshot, progress), 0
+            else:
+                head, age_ns = str(step.stage), _age_ns(step, snapshot)
+            lines.append(_Said(f"{head}  ({took})" if took else head, age_ns))
+        return lines
 
     def _bar_change(self, snapshot: Snapshot) -> list[str]:
         progress = snapshot.progress
@@ -184,3 +199,11 @@ class Plain:
         quiet = say_quiet(snapshot)
         work = say_processes(snapshot, self._pace)
         return "  ".join(part for part in (head, waiting, quiet and f"log {quiet}", work) if part)
+
+
+def _age_ns(step: Step, snapshot: Snapshot) -> int:
+    """How long ago a stage began that was passed unseen; 0 where only the log's clock knows."""
+    if step.clock != "host" or step.began_ns is None or snapshot.wall_ns is None:
+        return 0
+    launched_ns = snapshot.wall_ns - int(snapshot.elapsed_s * _SECOND_NS)
+    return max(0, snapshot.wall_ns - max(launched_ns, step.began_ns))
