@@ -62,8 +62,19 @@ def test_a_stage_that_comes_back_begins_again():
     )
     over = moment(span(Stage.GRAPH_CAPTURE, 210.0), span(Stage.DRAFT_LOAD, 4.0), span(Stage.READY))
 
-    assert told(steps.feed(again)) == [(Stage.DRAFT_LOAD, 4.0), (Stage.GRAPH_CAPTURE, "begins")]
-    assert told(steps.feed(over)) == [(Stage.GRAPH_CAPTURE, 210.0), (Stage.READY, "begins")]
+    ended, begun = steps.feed(replace(again, stage_elapsed_s=2.0))
+    assert told((ended, begun)) == [(Stage.DRAFT_LOAD, 4.0), (Stage.GRAPH_CAPTURE, "begins")]
+    assert begun.began_ns == again.wall_ns - 2_000_000_000
+    assert told(steps.feed(over)) == [(Stage.GRAPH_CAPTURE, 60.0), (Stage.READY, "begins")]
+
+
+def test_ready_is_a_moment_that_never_ends():
+    steps = Steps()
+    steps.feed(moment(span(Stage.READY)))
+
+    assert told(steps.feed(moment(span(Stage.READY, 5.0), span(Stage.SERVING)))) == [
+        (Stage.SERVING, "begins")
+    ]
 
 
 def test_a_second_start_tells_its_stages_anew():

@@ -15,7 +15,8 @@ _UP = (Stage.READY, Stage.SERVING)
 class Step:
     """A stage began, or (`is_end`) ended after `seconds`, None when that is not known.
 
-    `began_ns` is wall time of `clock`, "host" or "log".
+    `began_ns` is wall time of `clock`, "host" or "log". For a stage that came back both are about
+    this time alone.
     """
 
     stage: Stage
@@ -31,12 +32,14 @@ class Steps:
     def __init__(self) -> None:
         self._starts = 0
         self._is_open: dict[Stage, bool] = {}
+        self._spent_s: dict[Stage, float] = {}  # of the times before, for a stage that comes back
 
     def feed(self, snapshot: Snapshot) -> tuple[Step, ...]:
         """The steps that `snapshot` adds to those told before."""
         explanation = snapshot.explanation
         if explanation.starts > max(1, self._starts):  # another start: its stages are new ones
             self._is_open.clear()
+            self._spent_s.clear()
         self._starts = explanation.starts
         passages = list(gather_passages(explanation.stages))
         now = explanation.stage
@@ -46,20 +49,34 @@ class Steps:
         # has come back keeps its place in the list.
         steps: list[Step] = []
         for passage in sorted(passages, key=lambda item: item.stage is now):
-            is_over = passage.is_over and _is_left(passage.stage, snapshot)
-            if not self._is_open.get(passage.stage, False):
-                if is_over and passage.stage in self._is_open:
-                    continue
-                steps.append(_step(passage, is_end=False))
-            if is_over:
-                steps.append(_step(passage, is_end=True))
-            self._is_open[passage.stage] = not is_over
+            steps += self._of(passage, snapshot)
         return tuple(steps)
 
+    def _of(self, passage: Passage, snapshot: Snapshot) -> list[Step]:
+        stage = passage.stage
+        is_over = passage.is_over and _is_left(stage, snapshot)
+        was_open = self._is_open.get(stage)  # None: never seen
+        self._is_open[stage] = not is_over
+        steps: list[Step] = []
+        if was_open is None:
+            steps.append(Step(stage, is_end=False, began_ns=passage.began_ns, clock=passage.clock))
+        elif not was_open and not is_over:
+            steps.append(Step(stage, is_end=False, began_ns=_came_back_ns(stage, snapshot)))
+        if is_over and was_open is not False and stage is not Stage.READY:  # that is a moment
+            seconds = passage.seconds
+            if seconds is not None:
+                spent_s, self._spent_s[stage] = self._spent_s.get(stage, 0.0), seconds
+                seconds = max(0.0, seconds - spent_s)
+            steps.append(Step(stage, is_end=True, seconds=seconds, clock=passage.clock))
+        return steps
 
-def _step(passage: Passage, *, is_end: bool) -> Step:
-    seconds = passage.seconds if is_end else None
-    return Step(passage.stage, is_end, seconds, passage.began_ns, passage.clock)
+
+def _came_back_ns(stage: Stage, snapshot: Snapshot) -> int | None:
+    """When a stage that was passed before began anew: its span knows the first time only."""
+    elapsed_s, wall_ns = snapshot.stage_elapsed_s, snapshot.wall_ns
+    if stage is not snapshot.explanation.stage or elapsed_s is None or wall_ns is None:
+        return None
+    return wall_ns - int(elapsed_s * 1_000_000_000)
 
 
 def _is_left(stage: Stage, snapshot: Snapshot) -> bool:
