@@ -182,3 +182,17 @@ def test_words_before_the_command_are_environment_and_a_log_may_be_named(shell: 
     assert run.status in (1, 6)
     text = (shell.folder / "logs" / "x.log").read_text()
     assert text == f"one-two-three\n{shell.folder}\n"
+
+
+def test_a_launch_that_is_broken_off_leaves_no_unknown_server(shell: Shell) -> None:
+    launching = shell.start("run", "--name", "small", "--", *shell.make_server())
+    state = Path(os.environ["XDG_STATE_HOME"], "firedup", "runs")
+    while launching.poll() is None and not list(state.glob("*/manifest.json")):
+        os.sched_yield()
+
+    os.killpg(launching.pid, signal.SIGINT)
+    left = finish(launching)
+
+    assert left.status == 130
+    assert "firedup stop small" in left.err
+    assert shell.run("stop", "small").status == 0

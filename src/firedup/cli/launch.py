@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Coroutine, Mapping
 from typing import Any
 
 from firedup.cli.compose import read_command
 from firedup.cli.drive import run_async
 from firedup.cli.knowledge import read_catalogue
 from firedup.cli.option import read_limit
-from firedup.cli.watching import say_launched, watch_launched
+from firedup.cli.watching import say_goes_on, say_launched, watch_launched
 from firedup.profile.schema import Catalogue
 from firedup.session.launch import launch
 from firedup.session.open import open_host
 from firedup.session.order import Order, read_env_file
+from firedup.session.run import Run
+
+LAUNCH_LIMIT_S = 10.0
 
 
 def launch_and_watch(given: Mapping[str, Any]) -> int:
@@ -45,8 +49,20 @@ def read_order(given: Mapping[str, Any], catalogue: Catalogue) -> Order:
 
 async def _launch_and_watch(order: Order, catalogue: Catalogue, given: Mapping[str, Any]) -> int:
     async with open_host(given["host"]) as agent:
-        run = await launch(agent, catalogue, order)
+        run = await _launch_whole(launch(agent, catalogue, order))
         if given["no_wait"]:
             say_launched(run, as_json=given["as_json"])
             return 0
         return await watch_launched(agent, catalogue, run, given)
+
+
+async def _launch_whole(launching: Coroutine[Any, Any, Run]) -> Run:
+    """The launched run. One that is cut short is awaited, so that no server stays unknown."""
+    task = asyncio.ensure_future(launching)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait([task], timeout=LAUNCH_LIMIT_S)
+        if task.done() and task.exception() is None:
+            say_goes_on(task.result())
+        raise

@@ -48,7 +48,7 @@ async def watch_launched(
     try:
         last = await show_snapshots(snapshots, showing)
     except asyncio.CancelledError:
-        click.echo(f"\nThe server goes on. {_name_ways(run)}", err=True)
+        say_goes_on(run)
         raise
     remember_run(run, last)
     return conclude(last, given)
@@ -59,6 +59,11 @@ def conclude(last: Snapshot | None, given: Mapping[str, Any]) -> int:
     if last is None:
         return NO_CONCLUSION
     return exit_status(last, requires=frozenset(given["requires"]))
+
+
+def say_goes_on(run: Run) -> None:
+    """What somebody is told who breaks off the watching."""
+    click.echo(f"\nThe server goes on. {_name_ways(run)}", err=True)
 
 
 def say_launched(run: Run, *, as_json: bool) -> None:
