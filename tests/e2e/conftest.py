@@ -68,4 +68,5 @@ def user(tmp_path: Path) -> Iterator[User]:
     listed = someone.firedup("ps", "--all", "--json")
     names = [row["id"] for row in listed.result.get("runs", [])]
     if names:
-        someone.firedup("stop", *names)
+        stopped = someone.firedup("stop", *names)
+        assert stopped.status == 0, stopped.errors

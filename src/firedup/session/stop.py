@@ -17,6 +17,7 @@ from firedup.profile.schema import Catalogue
 from firedup.profile.stop import stop_steps
 from firedup.session.clock import HostClock
 from firedup.session.run import Run
+from firedup.session.summary import last_stage
 from firedup.store.event import encode_event
 
 # The keeper writes exit.json within moments of the end.
@@ -34,11 +35,12 @@ async def stop_run(
 ) -> Exited | None:
     """Stop the server of `run` and sweep what it left; returns how it ended, None if unknown.
 
-    Doing it twice is harmless. `stage` chooses the row of the stop table. `grace_s` replaces the
-    table's times between the signals.
+    Doing it twice is harmless. `stage` chooses the row of the stop table (None: the stage that was
+    seen last). `grace_s` replaces the table's times between the signals.
     """
     server = run.state.server
     if server is not None and run.state.is_server_alive:
+        stage = stage or await last_stage(agent, run)
         clock = await HostClock.read(agent)
         asked = StopAsked(clock.boottime_ns(), "firedup stop")
         await append_file(agent, f"{run.folder}/events.jsonl", encode_event(asked))

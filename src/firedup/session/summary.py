@@ -79,6 +79,12 @@ async def _summarise(
     return Summary(state, output.verdict, output.stage, output.cause, up_s)
 
 
+async def last_stage(agent: Agent, run: Run) -> Stage | None:
+    """The stage that the last session saw; None when nobody watched."""
+    output = await _read_last_output(agent, f"{run.folder}/events.jsonl")
+    return output.stage if output is not None else None
+
+
 async def _read_last_output(agent: Agent, path: str) -> _Output | None:
     facts = await stat_file(agent, path)
     if facts is None:
