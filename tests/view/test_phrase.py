@@ -3,7 +3,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firedup.core.model import Process, Progress, RankState, Snapshot, Stage
+from firedup.core.model import Process, Progress, RankState, Snapshot, Stage, StageSpan
 from firedup.view.pace import Pace
 from firedup.view.phrase import find_behind, join_names, say_processes, say_progress, say_ranks
 from tests.view import story
@@ -34,6 +34,41 @@ def test_ranks_between_two_stages_are_not_behind():
     )
 
     assert find_behind(snapshot) is None
+
+
+def test_the_first_rank_of_a_stage_that_comes_late_is_not_behind():
+    # SGLang loads the drafter after the target's graphs, and then makes room for its cache again.
+    spans = (
+        StageSpan(Stage.KV_CACHE, None, "host", 1.0, None, True),
+        StageSpan(Stage.GRAPH_CAPTURE, None, "host", 9.0, None, True),
+        StageSpan(Stage.DRAFT_LOAD, None, "host", 4.0, None, True),
+    )
+    explanation = replace(story.EXPLANATION, stage=Stage.DRAFT_LOAD, stages=spans)
+    first = RankState("TP0", Stage.DRAFT_LOAD)
+    others = tuple(RankState(f"TP{n}", Stage.GRAPH_CAPTURE, True) for n in (1, 2))
+    loading = replace(story.loading(), explanation=explanation, ranks=(first, *others))
+    again = replace(
+        loading,
+        explanation=replace(explanation, stage=Stage.KV_CACHE),
+        ranks=(RankState("TP0", Stage.KV_CACHE), RankState("TP1", Stage.DRAFT_LOAD)),
+    )
+
+    assert find_behind(loading) is None
+    assert find_behind(again) == (Stage.DRAFT_LOAD, ("TP1",))
+
+
+def test_one_rank_has_its_own_cache():
+    ranks = (RankState("TP0", Stage.KV_CACHE, True), RankState("TP1", Stage.KV_CACHE))
+    explanation = replace(story.EXPLANATION, stage=Stage.KV_CACHE)
+    snapshot = replace(story.loading(), explanation=explanation, ranks=ranks)
+
+    assert say_ranks(snapshot) == "1 of 2 ranks has its cache; TP1 not"
+
+
+def test_nobody_is_behind_a_server_that_is_up():
+    ranks = (RankState("TP0", Stage.WARMUP), RankState("TP1", Stage.COMPILE))
+
+    assert find_behind(replace(story.ready(), ranks=ranks)) is None
 
 
 def test_many_names_are_counted():

@@ -3,7 +3,7 @@ from datetime import UTC
 
 from inline_snapshot import snapshot
 
-from firedup.core.model import Checks, State
+from firedup.core.model import Checks, RankState, Stage, State
 from firedup.view.paper import Paper
 from firedup.view.plain import Plain
 from tests.view import story
@@ -87,6 +87,45 @@ def test_a_heartbeat_says_what_is_known_when_nothing_changes():
         "pid 4200 and 8 more · 9.0 cores busy · 61.1 GB memory · reads 1.16 GB/s",
     ]
     assert view.feed(story.loading(132)) == ()
+
+
+def loaded(seconds, late, **facts):
+    """The bar is gone and the ranks in `late` have not loaded yet."""
+    ranks = tuple(RankState(f"TP{n}", Stage.LOAD_WEIGHTS, n not in late) for n in range(8))
+    return replace(story.loading(seconds), progress=None, waiting_for="", ranks=ranks, **facts)
+
+
+def test_ranks_that_stand_apart_are_named_once_it_lasts():
+    view = plain(every_s=60)
+    view.feed(story.loading(199, 63))
+    view.feed(loaded(200, range(8)))
+
+    assert view.feed(loaded(201, (1, 2, 3, 5))) == ()
+    assert view.feed(loaded(210, (3, 5))) == ()
+    assert view.feed(loaded(211, (3, 5))) == (
+        "12:06:08 +03:31 6 of 8 ranks have loaded; TP3, TP5 not",
+    )
+    assert view.feed(loaded(212, (3, 5))) == ()
+    assert view.feed(loaded(215, (5,))) == ()
+    assert view.feed(loaded(221, (5,))) == ("12:06:18 +03:41 7 of 8 ranks have loaded; TP5 not",)
+    assert view.feed(loaded(224, ())) == ("12:06:21 +03:44 all 8 ranks have loaded",)
+    assert view.feed(loaded(225, ())) == ()
+
+
+def test_ranks_that_soon_meet_again_cost_no_line():
+    view = plain()
+    view.feed(loaded(200, range(8)))
+
+    assert view.feed(loaded(201, (3,))) == ()
+    assert view.feed(loaded(205, ())) == ()
+
+
+def test_a_heartbeat_names_the_ranks_that_lag():
+    view = plain(every_s=8)
+    view.feed(loaded(200, (3, 5)))
+
+    (line,) = view.feed(loaded(209, (3, 5)))
+    assert "load-weights for 3 min 13 s  6 of 8 ranks have loaded; TP3, TP5 not  pid" in line
 
 
 def test_a_wait_is_told_while_no_bar_moves():

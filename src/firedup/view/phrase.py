@@ -28,6 +28,7 @@ _SIGNALS = {
     8: "SIGFPE", 9: "SIGKILL", 11: "SIGSEGV", 13: "SIGPIPE", 15: "SIGTERM", 24: "SIGXCPU",
     25: "SIGXFSZ", 31: "SIGSYS",
 }  # fmt: skip
+_UP = (Stage.READY, Stage.SERVING)
 _MOST_NAMED = 4
 QUIET_S = 10.0
 IDLE_CORES = 0.05
@@ -44,15 +45,28 @@ def say_progress(progress: Progress, *, is_moving: bool = True) -> str:
 
 def find_behind(snapshot: Snapshot) -> tuple[Stage, tuple[str, ...]] | None:
     """The earliest stage that some rank is in while another has passed it, and who is in it."""
-    order = {stage: index for index, stage in enumerate(Stage)}
-    places = {rank.rank: (order[rank.stage], rank.has_finished) for rank in snapshot.ranks}
-    if not places or len(set(places.values())) == 1:
+    now = snapshot.explanation.stage
+    if now is None or now in _UP or not snapshot.ranks:
         return None
-    slowest, _ = min(places.values())
-    behind = tuple(name for name, place in places.items() if place == (slowest, False))
-    if not behind:  # the slowest have finished their stage and the others are in the next
-        return None
-    return list(Stage)[slowest], behind
+    spans = {span.stage: span for span in snapshot.explanation.stages}
+    order = [*spans, *(stage for stage in Stage if stage not in spans)]
+    late: dict[Stage, list[str]] = {}
+    past = set()  # who has left the present stage behind
+    for rank in snapshot.ranks:
+        if rank.has_finished:
+            past |= {rank.rank} if rank.stage is now else set()
+        elif rank.stage is not now:
+            # A stage that came back stands before those that were passed since; these are over.
+            is_over = rank.stage in spans and spans[rank.stage].is_over
+            if is_over or order.index(rank.stage) < order.index(now):
+                late.setdefault(rank.stage, []).append(rank.rank)
+            else:
+                past.add(rank.rank)
+    if late:
+        stage = min(late, key=order.index)
+        return (stage, tuple(late[stage])) if len(late[stage]) < len(snapshot.ranks) else None
+    behind = tuple(rank.rank for rank in snapshot.ranks if rank.rank not in past)
+    return (now, behind) if past and behind else None
 
 
 def say_ranks(snapshot: Snapshot) -> str:
@@ -62,11 +76,15 @@ def say_ranks(snapshot: Snapshot) -> str:
         return ""
     stage, behind = found
     passed = len(snapshot.ranks) - len(behind)
-    verb = _PASSED.get(stage, f"are past {stage}")
+    verb = say_passed(stage)
     if passed == 1:
-        verb = verb.replace("have", "has", 1).replace("are", "is", 1)
-    names = join_names(behind)
-    return f"{passed} of {len(snapshot.ranks)} ranks {verb}; {names} not"
+        verb = verb.replace("have", "has", 1).replace("are", "is", 1).replace("their", "its", 1)
+    return f"{passed} of {len(snapshot.ranks)} ranks {verb}; {join_names(behind)} not"
+
+
+def say_passed(stage: Stage) -> str:
+    """What ranks have done that left `stage` behind: "have loaded"."""
+    return _PASSED.get(stage, f"are past {stage}")
 
 
 def join_names(names: tuple[str, ...]) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import tzinfo
 
 from firedup.core.model import Finding, Progress, Severity, Snapshot, Stage, State, Verdict
+from firedup.view.gap import Gap
 from firedup.view.pace import Pace
 from firedup.view.paper import Paper
 from firedup.view.phrase import (
@@ -16,6 +17,7 @@ from firedup.view.phrase import (
     say_processes,
     say_progress,
     say_quiet,
+    say_ranks,
     say_state,
     say_wait,
 )
@@ -53,6 +55,7 @@ class Plain:
         self._steps = Steps()
         self._took = ""  # what the stage before took, until a line has said it
         self._bar: tuple[Stage, float, int] | None = None
+        self._gap = Gap()
         self._waiting_for = ""
         self._verdict = Verdict.LOADING
         self._state: State | None = None
@@ -71,6 +74,7 @@ class Plain:
                 _Said(text)
                 for text in (
                     *self._bar_change(snapshot),
+                    *self._gap.feed(snapshot),
                     *self._new_wait(snapshot),
                     *self._new_findings(snapshot),
                     *self._verdict_change(snapshot),
@@ -151,6 +155,7 @@ class Plain:
         self._bar = (progress.stage, progress.fraction, snapshot.now_ns)
         found = find_behind(snapshot)
         behind = f"  {join_names(found[1])} behind" if found else ""
+        self._gap.mark_told(snapshot)
         return f"{progress.stage} {say_progress(progress)}{behind}"
 
     def _new_wait(self, snapshot: Snapshot) -> list[str]:
@@ -196,9 +201,12 @@ class Plain:
             waiting = f"waits for {say_wait(snapshot)}"
         if progress is None and snapshot.stage_elapsed_s is not None and stage is not None:
             head += f" for {render_duration(snapshot.stage_elapsed_s)}"
+        ranks = "" if progress is not None else say_ranks(snapshot)  # the bar's text names them
+        self._gap.mark_told(snapshot)
         quiet = say_quiet(snapshot)
         work = say_processes(snapshot, self._pace)
-        return "  ".join(part for part in (head, waiting, quiet and f"log {quiet}", work) if part)
+        parts = (head, ranks, waiting, quiet and f"log {quiet}", work)
+        return "  ".join(part for part in parts if part)
 
 
 def _age_ns(step: Step, snapshot: Snapshot) -> int:
