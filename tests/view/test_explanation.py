@@ -220,6 +220,11 @@ def test_any_line_can_be_the_cause(line, columns):
         "(EngineCore pid=14451) ERROR 11-29 17:09:29 [core.py:634] it broke",
         "ERROR 11-29 17:09:29 [core.py:634] it broke",
         "(EngineCore pid=14451) it broke",
+        "(Worker_TP1 pid=7) ERROR 11-29 17:09:29 [core.py:634] [rank1]: it broke",
+        "0.00.021.016 I srv    load_model: it broke",
+        "12.00.021.016 E slot get_availabl: it broke",
+        "0.00.043.750 I srv    operator(): it broke",
+        "0.00.043.750 E it broke",
         "it broke",
     ],
 )

@@ -5,7 +5,14 @@ from hypothesis import strategies as st
 
 from firedup.core.model import Process, Progress, RankState, Snapshot, Stage, StageSpan
 from firedup.view.pace import Pace
-from firedup.view.phrase import find_behind, join_names, say_processes, say_progress, say_ranks
+from firedup.view.phrase import (
+    find_behind,
+    join_names,
+    say_last_line,
+    say_processes,
+    say_progress,
+    say_ranks,
+)
 from tests.view import story
 
 
@@ -122,6 +129,15 @@ def test_those_behind_are_never_all(places):
     found = find_behind(replace(story.loading(), ranks=ranks))
 
     assert found is None or 0 < len(found[1]) < len(ranks)
+
+
+def test_the_last_line_is_its_message():
+    text = "0.00.016.799 E srv  llama_server: exiting due to HTTP server error"
+    last = replace(story.line("", 1), text=text, message=text)
+
+    assert say_last_line(replace(story.loading(), last_line=last)) == (
+        "exiting due to HTTP server error"
+    )
 
 
 def test_nothing_is_known_of_a_server_without_processes():

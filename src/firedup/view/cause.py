@@ -7,16 +7,11 @@ from dataclasses import replace
 
 from firedup.core.model import Cause, Evidence, Finding, Followed, Severity
 from firedup.view.paper import Paper, count_columns, pad
+from firedup.view.prefix import strip_prefix
 from firedup.view.redact import clean
 
 MOST_FOLLOWED = 5
 _MOST_QUOTED = 3
-# What engines put before a message: "[2026-11-29 12:09:41 TP7] " (SGLang), or
-# "(EngineCore pid=14451) ERROR 11-29 17:09:29 [core.py:634] " (vLLM).
-_PREFIX = re.compile(
-    r"^(?:\[[^\]]*\d\d:\d\d[^\]]*\]\s*)+"
-    r"|^(?:\([\w ]+pid=\d+\)\s*)?(?:[A-Z]+ \d\d-\d\d \d\d:\d\d:\d\d \[[^\]]*\]\s*)?"
-)
 _VARYING = re.compile(r"0x[0-9a-fA-F]+|\d+")
 
 
@@ -112,8 +107,3 @@ def _quote(line: str, paper: Paper) -> list[str]:
         parts = inner.fold(inner.cut_middle(text, room))
         room -= 8
     return [paper.paint(bar, "red") + part for part in parts]
-
-
-def strip_prefix(line: str) -> str:
-    """A line without the bracketed time stamp and rank before its message."""
-    return _PREFIX.sub("", line).strip()

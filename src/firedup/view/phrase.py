@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from firedup.core.model import Checks, Ownership, Progress, Snapshot, Stage, State
 from firedup.view.pace import Pace
+from firedup.view.prefix import strip_prefix
 from firedup.view.quantity import (
     render_duration,
     render_percent,
@@ -170,7 +171,7 @@ def say_wait(snapshot: Snapshot) -> str:
 def say_last_line(snapshot: Snapshot) -> str:
     """The last line that says something, without its prefix; "" when there is none."""
     line = snapshot.last_line
-    return clean(line.message or line.text).strip() if line else ""
+    return strip_prefix(clean(line.message or line.text)) if line else ""
 
 
 def say_quiet(snapshot: Snapshot) -> str:
