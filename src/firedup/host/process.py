@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import shlex
 from collections.abc import AsyncGenerator, Collection
 from dataclasses import dataclass
@@ -12,8 +13,11 @@ import msgspec
 
 from firedup.core.event import PortOwner, Sample
 from firedup.core.model import Ownership
+from firedup.host.base import OperationError
 from firedup.host.link import Agent
 from firedup.host.stream import Notice
+
+_MARGIN_S = 30.0  # the link's own limit comes last
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,15 +137,24 @@ async def describe_process(agent: Agent, pid: int) -> ProcessFacts:
 
 
 async def find_members(
-    agent: Agent, run_id: str, server: tuple[int, int] | None = None
+    agent: Agent,
+    run_id: str,
+    server: tuple[int, int] | None = None,
+    keeper: tuple[int, int] | None = None,
 ) -> tuple[ProcessFacts, ...]:
     """The living processes that a run's server started, orphans included.
 
-    `server`: its pid and start ticks, by which those are known that overwrote their environment.
+    `server` and `keeper`: pid and start ticks; by them those are known that overwrote their
+    environment or began a session of their own.
     """
-    leader = {"pid": server[0], "start_ticks": server[1]} if server else None
-    result = await agent.call("members", run_id=run_id, server=leader)
+    result = await agent.call(
+        "members", run_id=run_id, server=_encode_identity(server), keeper=_encode_identity(keeper)
+    )
     return tuple(_decode_process(value) for value in result["processes"])
+
+
+def _encode_identity(found: tuple[int, int] | None) -> dict[str, int] | None:
+    return {"pid": found[0], "start_ticks": found[1]} if found is not None else None
 
 
 async def send_signal(
@@ -158,9 +171,16 @@ async def send_signal(
 async def wait_gone(agent: Agent, pid: int, start_ticks: int, *, timeout_s: float) -> int:
     """Waits until the process is gone and returns when (host boottime, ns).
 
-    Raises HostError when it still lives after `timeout_s`.
+    Raises OperationError "timeout" when it still lives after `timeout_s`.
     """
-    result = await agent.call("wait", pid=pid, start_ticks=start_ticks, timeout_s=timeout_s)
+    try:
+        async with asyncio.timeout(timeout_s):
+            result = await agent.call(
+                "wait", pid=pid, start_ticks=start_ticks, timeout_s=timeout_s + _MARGIN_S
+            )
+    except TimeoutError as error:
+        what = f"process {pid} still lives after {timeout_s:g} s"
+        raise OperationError("timeout", what, where=agent.host.name, evidence=None) from error
     return int(result["at_ns"])
 
 

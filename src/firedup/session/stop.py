@@ -54,12 +54,14 @@ async def stop_run(
 async def sweep_orphans(agent: Agent, run: Run, say: Callable[[str], None]) -> int:
     """Kill processes of this run that outlived its server; returns how many there were."""
     server, keeper = run.state.server, run.state.keeper
-    identity = (server.pid, server.start_ticks) if server else None
-    members = await find_members(agent, run.label.id, identity)
+    members = await find_members(
+        agent,
+        run.label.id,
+        (server.pid, server.start_ticks) if server else None,
+        (keeper.pid, keeper.start_ticks) if keeper else None,
+    )
     swept = 0
     for process in members:
-        if keeper is not None and process.pid == keeper.pid:
-            continue
         say(f"sweeping pid {process.pid} ({process.command[:60]}), left behind by the server")
         try:
             await send_signal(agent, process.pid, process.start_ticks, "SIGKILL", to="main")

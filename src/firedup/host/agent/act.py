@@ -143,20 +143,26 @@ def _companions(number: int, to: str) -> "list[int]":
 
 
 def op_members(args: "dict[str, Any]", _work: "Any" = None) -> "dict[str, Any]":
-    """members {run_id, server?: {pid, start_ticks}}: the living processes of a run's server.
+    """members {run_id, server?: {pid, start_ticks}, keeper?}: the living processes of a run.
 
-    They are known by the environment that they inherited, or by the server's session, since a
-    process that sets its title overwrites its environment. Finds orphans whose parents are gone,
-    also after the keeper's death.
+    The keeper's descendants (orphans are given to it), and after its death those that are known
+    by the environment that they inherited or by the server's session, since a process that sets
+    its title overwrites its environment.
     """
     mark = b"FIREDUP_RUN=" + os.fsencode(args["run_id"])
-    session = _own_session(args.get("server"))
+    session, keeper = _own_session(args.get("server")), args.get("keeper")
+    stats = {pid: stat for pid in list_pids() for stat in [read_stat(pid)] if stat is not None}
+    family = {keeper["pid"]} if keeper and is_alive(keeper["pid"], keeper["start_ticks"]) else set()
+    while True:  # children of children …
+        more = {p for p, stat in stats.items() if stat.parent in family and p not in family}
+        if not more:
+            break
+        family |= more
     found = []
-    for pid in list_pids():
-        stat = read_stat(pid)
-        if stat is None or stat.state == "Z":
+    for pid, stat in sorted(stats.items()):
+        if stat.state == "Z" or (keeper and pid == keeper["pid"]):
             continue
-        is_member = session > 0 and stat.session == session
+        is_member = pid in family or (session > 0 and stat.session == session)
         if is_member or mark in (read_whole(f"/proc/{pid}/environ") or b"").split(b"\0"):
             process = describe_process(pid)
             if process is not None:
