@@ -19,6 +19,7 @@ MODULES = (  # in the order in which they need one another
     "sibling",
     "follow",
     "proc",
+    "diag",
     "port",
     "memory",
     "holder",

@@ -1,8 +1,7 @@
 """Files on the host: look, list, read, write, append, make and remove."""
 
-import base64
+import binascii
 import os
-import shutil
 import stat as modes
 
 from firedup.host.agent.serve import Stream
@@ -73,7 +72,7 @@ def op_list(args: "dict[str, Any]") -> "dict[str, Any]":
 
 
 def _content(args: "dict[str, Any]") -> bytes:
-    return base64.b64decode(args["data"])
+    return binascii.a2b_base64(args["data"])
 
 
 def op_write(args: "dict[str, Any]") -> "dict[str, Any]":
@@ -129,6 +128,8 @@ def op_remove(args: "dict[str, Any]") -> "dict[str, Any]":
     if os.path.islink(path) or not os.path.isdir(path):
         os.unlink(path)
     else:
+        import shutil
+
         shutil.rmtree(path)
     return {}
 

@@ -1,6 +1,6 @@
 """Follows a log byte by byte through rotation, truncation, deletion and late birth."""
 
-import base64
+import binascii
 import collections
 import os
 import time
@@ -40,7 +40,7 @@ class Follow(Stream):
         self.path = os.path.join(os.path.expanduser("~"), os.path.expanduser(args["path"]))
         self.generation = int(args.get("generation", 0))
         self.offset = int(args.get("offset", 0))
-        self.tail = base64.b64decode(args.get("tail", ""))
+        self.tail = binascii.a2b_base64(args.get("tail", ""))
         self.identity = None  # type: tuple[int, int] | None
         if args.get("ino") is not None:
             self.identity = (int(args["dev"]), int(args["ino"]))

@@ -1,7 +1,6 @@
 """Runs the commands that a run's manifest names for an event, once each."""
 
 import os
-import subprocess
 
 from firedup.host.agent.run import find_run, read_json
 from firedup.host.agent.system import AgentError
@@ -18,6 +17,8 @@ def op_hook(args: "dict[str, Any]", _work: "Any" = None) -> "dict[str, Any]":
     Output goes to hooks.log in the run folder. Only the first call for a run and event does
     anything, whoever makes it. Result: {started: number of commands}.
     """
+    import subprocess
+
     folder = find_run(args["run"])
     manifest = read_json(os.path.join(folder, "manifest.json"))
     if manifest is None:

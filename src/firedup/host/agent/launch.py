@@ -2,7 +2,6 @@
 
 import json
 import os
-import subprocess
 import sys
 
 from firedup.host.agent.boot import BOOT
@@ -56,6 +55,8 @@ def op_launch(args: "dict[str, Any]", _work: "Any" = None) -> "dict[str, Any]":
 
 def start_keeper(folder: str) -> "dict[str, Any]":
     """Runs this very program in keep mode, detached, and passes on what it reports."""
+    import subprocess
+
     source = globals()["SOURCE"]
     python = sys.executable or "python3"
     command = [python, "-I", "-S", "-c", BOOT, "-", str(len(source)), "keep", folder]

@@ -1,7 +1,6 @@
 """Where the agent begins: as the client's servant on the host, or as the keeper of a run."""
 
 import os
-import platform
 import pwd
 import signal
 import socket
@@ -32,6 +31,7 @@ from firedup.host.agent.serve import Loop, leave
 from firedup.host.agent.system import (
     boot_id,
     boottime_ns,
+    give_memory_back,
     runs_folder,
     state_folder,
     wall_ns,
@@ -54,7 +54,7 @@ def op_hello(_args: "dict[str, Any]") -> "dict[str, Any]":
         user = str(uid)
     return {
         "version": f"{zlib.crc32(globals()['SOURCE']):08x}",
-        "python": platform.python_version(),
+        "python": ".".join(str(part) for part in sys.version_info[:3]),
         "hostname": socket.gethostname(),
         "uid": uid,
         "user": user,
@@ -132,6 +132,7 @@ def serve(marker: str) -> None:
 
 def main(argv: "list[str]") -> None:
     """argv: what ran, marker, length of this text, then `serve` or `keep FOLDER`."""
+    give_memory_back()
     if argv[3] == "keep":
         keep(argv[4])
     else:

@@ -1,57 +1,14 @@
 """Who listens on a TCP port, as far as this user may know."""
 
 import os
-import socket
 
+from firedup.host.agent.diag import listening_sockets
 from firedup.host.agent.proc import describe_process, list_pids
 from firedup.host.agent.system import boottime_ns, read_bytes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
-
-_LISTEN = b"0A"
-
-
-def listening_sockets(pid: "int | str" = "self") -> "list[dict[str, Any]]":
-    """The listening TCP sockets in the network name space of a process.
-
-    The kernel prints listening sockets first, so that a table of many connections is not read.
-    """
-    found = []
-    for table in ("tcp", "tcp6"):
-        try:
-            file = open(f"/proc/{pid}/net/{table}", "rb", 16384)  # noqa: SIM115 - closed below
-        except OSError:
-            continue
-        with file:
-            file.readline()
-            for line in file:
-                fields = line.split()
-                if fields[3] != _LISTEN:
-                    break
-                address, _, port = fields[1].partition(b":")
-                found.append(
-                    {
-                        "address": _decode_address(address.decode("ascii")),
-                        "port": int(port, 16),
-                        "uid": int(fields[7]),
-                        "inode": int(fields[9]),
-                    }
-                )
-    return found
-
-
-def _decode_address(text: str) -> str:
-    """The kernel prints addresses as 32-bit words in the host's byte order."""
-    raw = bytes.fromhex(text)
-    words = [raw[i : i + 4] for i in range(0, len(raw), 4)]
-    import sys
-
-    if sys.byteorder == "little":
-        words = [word[::-1] for word in words]
-    packed = b"".join(words)
-    return socket.inet_ntop(socket.AF_INET if len(packed) == 4 else socket.AF_INET6, packed)
 
 
 def socket_inodes(pid: int) -> "set[int] | None":

@@ -7,9 +7,8 @@ import select
 import struct
 import sys
 import time
-import traceback
 
-from firedup.host.agent.system import AgentError, describe_os_error
+from firedup.host.agent.system import AgentError, describe_error
 from firedup.host.agent.wire import (
     CANCEL,
     CREDIT,
@@ -31,24 +30,6 @@ if TYPE_CHECKING:
 _WINDOW = 262144  # bytes of credit a stream begins with when its request names none
 _BURST = 64  # frames sent before new requests are looked at again
 _CREDIT = struct.Struct(">I")
-
-
-def describe_error(error: BaseException) -> "dict[str, Any]":
-    """What an END frame carries when a request failed."""
-    if isinstance(error, OSError):
-        error = describe_os_error(error)
-    if isinstance(error, AgentError):
-        return {"error": {"code": error.code, "what": error.what, "evidence": error.evidence}}
-    if isinstance(error, KeyError):
-        what = f"the request lacks {error.args[0]!r}"
-        return {"error": {"code": "bad-request", "what": what, "evidence": None}}
-    if isinstance(error, (TypeError, ValueError)):
-        what = "the request has a wrong argument"
-    else:
-        what = "the agent failed"
-    lines = traceback.format_exception(type(error), error, error.__traceback__)
-    code = "bad-request" if what.startswith("the request") else "fault"
-    return {"error": {"code": code, "what": what, "evidence": "".join(lines)[-4000:]}}
 
 
 class Stream:

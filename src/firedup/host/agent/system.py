@@ -42,6 +42,26 @@ def describe_os_error(error: OSError) -> AgentError:
     return AgentError(code, str(what), name or None)
 
 
+def describe_error(error: BaseException) -> "dict[str, Any]":
+    """What an END frame carries when a request failed."""
+    if isinstance(error, OSError):
+        error = describe_os_error(error)
+    if isinstance(error, AgentError):
+        return {"error": {"code": error.code, "what": error.what, "evidence": error.evidence}}
+    if isinstance(error, KeyError):
+        what = f"the request lacks {error.args[0]!r}"
+        return {"error": {"code": "bad-request", "what": what, "evidence": None}}
+    if isinstance(error, (TypeError, ValueError)):
+        what = "the request has a wrong argument"
+    else:
+        what = "the agent failed"
+    import traceback
+
+    lines = traceback.format_exception(type(error), error, error.__traceback__)
+    code = "bad-request" if what.startswith("the request") else "fault"
+    return {"error": {"code": code, "what": what, "evidence": "".join(lines)[-4000:]}}
+
+
 def boottime_ns() -> int:
     """Nanoseconds since the host booted, sleep included."""
     if hasattr(time, "clock_gettime_ns"):
@@ -89,6 +109,13 @@ def load_libc() -> "Any":
     import ctypes
 
     return ctypes.CDLL(None, use_errno=True)
+
+
+def give_memory_back() -> None:
+    """Returns what compiling this program took to the system, where the C library can."""
+    libc = load_libc()
+    if hasattr(libc, "malloc_trim"):
+        libc.malloc_trim(0)
 
 
 def write_atomically(path: str, data: bytes, mode: int = 0o600) -> None:
