@@ -73,11 +73,19 @@ class Readiness:
         return log_ready or self.spec.hides_ready_line or ownership is Ownership.YES
 
     def waiting_for(
-        self, stage: Stage | None, *, log_ready: bool, has_log: bool, is_over: bool = False
+        self,
+        stage: Stage | None,
+        *,
+        log_ready: bool,
+        has_log: bool,
+        is_missing: bool = False,
+        is_over: bool = False,
     ) -> str:
         """What has to happen next, as a phrase."""
         if is_over:
             return "nothing more"
+        if is_missing:
+            return "the log to appear"
         if not has_log:
             return "the first bytes of the log"
         if not log_ready and not self.has_answered:

@@ -63,6 +63,7 @@ class Pipeline:
         self._outside = Outside()
         self._notes: dict[str, None] = {}
         self._generation = 0
+        self._is_missing = False
         self._offset = log_start[0]  # of the next log byte that is wanted
 
     @property
@@ -130,6 +131,7 @@ class Pipeline:
                 startup.stage,
                 log_ready=startup.is_ready,
                 has_log=has_log,
+                is_missing=self._is_missing,
                 is_over=is_over,
             ),
             checks=self._readiness.checks(log_ready=startup.is_ready),
@@ -176,6 +178,7 @@ class Pipeline:
         self._reader.feed(data, self._host_time(event.at_ns))
 
     def _change_log(self, event: LogChanged) -> None:
+        self._is_missing = event.state == "missing"
         if event.generation > self._generation:
             self._generation, self._offset = event.generation, 0
             self._reader.next_generation(self._host_time(event.at_ns))

@@ -13,7 +13,7 @@ from firedup.core.event import Begun, Ended, Exited, LogData
 from firedup.core.model import ServerSpec, Snapshot
 from firedup.core.rule import Matcher
 from firedup.host.base import OperationError
-from firedup.host.file import open_file, stat_file
+from firedup.host.file import FileFacts, open_file, stat_file
 from firedup.host.frame import Data
 from firedup.host.link import Agent
 from firedup.host.process import ProcessFacts, wait_gone, watch_tree
@@ -22,7 +22,7 @@ from firedup.profile.command import read_command
 from firedup.profile.pipeline import Pipeline
 from firedup.profile.schema import Catalogue
 from firedup.session.clock import HostClock
-from firedup.session.find import find_writer
+from firedup.session.find import Found, find_writer
 from firedup.session.history import position_after
 from firedup.session.watch import Watch, Watching
 
@@ -53,7 +53,7 @@ async def watch_log(
     facts = await stat_file(agent, path)
     if facts is not None and facts.kind == "folder":
         raise UsageError(f"{path} is a directory, not a log", todo="Name the log file in it.")
-    found = await find_writer(agent, path, pid)
+    found = await find_writer(agent, path, pid) if facts or pid else Found(None, is_certain=True)
     clock = await HostClock.read(agent)
     pipeline = Pipeline(
         matcher,
@@ -67,10 +67,7 @@ async def watch_log(
         await _read_past(agent, path, facts.size, pipeline)
         watch.position = await position_after(agent, path, *pipeline.log_position)
     begun = Begun(clock.boottime_ns(), clock.wall_ns(), ServerSpec(engine=engine), log=path)
-    silent_s = (clock.wall_ns() - facts.modified_wall_ns) / _NS if facts is not None else 0.0
-    if facts is not None and found.process is None and found.is_certain and silent_s > STALE_S:
-        ago = f"{silent_s / 60:.0f} minutes" if silent_s < 7200 else f"{silent_s / 3600:.0f} hours"
-        reason = f"stale log: no process has it open, last written {ago} ago"
+    if (reason := _why_stale(facts, found, clock)) is not None:
         pipeline.feed(Ended(clock.boottime_ns(), reason=reason))
         yield watch.look()
         return
@@ -78,6 +75,9 @@ async def watch_log(
     guide = _Guide(watch, catalogue, begun, engine)
     if found.process is not None:
         guide.adopt(found.process)
+    else:
+        # A log that comes into being has a writer, and what it says is judged by that process.
+        watch.gate = guide.search
     watch.feeders.append(guide.attend)
     async for snapshot in watch.snapshots():
         yield snapshot
@@ -107,14 +107,29 @@ class _Guide:
         target = make_target(self._watch.agent, spec, profile, process=identity)
         self._watch.ask_through(target, identity)
 
+    async def search(self, agent: Agent) -> Found:
+        """Look once for the process that writes the log."""
+        try:
+            found = await find_writer(agent, self._watch.log)
+        except OperationError as error:
+            if error.code != "not-found":
+                raise
+            found = Found(None, is_certain=False)  # the log is gone again
+        if found.process is not None and self._process is None:
+            self.adopt(found.process)
+        return found
+
     async def attend(self, agent: Agent) -> None:
         """Search until the process is found, then follow it to its end."""
         was_known = self._process is not None
         while self._process is None:
             await asyncio.sleep(SEARCH_PAUSE_S)
-            found = await find_writer(agent, self._watch.log)
-            if found.process is not None:
-                self.adopt(found.process)
+            facts = await stat_file(agent, self._watch.log)
+            found = await self.search(agent)
+            if (reason := _why_stale(facts, found, self._watch.clock)) is not None:
+                await self._watch.catch_up(agent)
+                self._watch.feed(Ended(self._watch.clock.boottime_ns(), reason=reason))
+                return
         process = self._process
         async with asyncio.TaskGroup() as group:
             if not was_known and self._watch.prober is not None:
@@ -122,6 +137,7 @@ class _Guide:
             samples = group.create_task(self._take_samples(agent, process))
             at_ns = await self._wait_end(agent, process)
             samples.cancel()
+            await self._watch.catch_up(agent)
             wall_ns = self._watch.clock.wall_ns()
             if self._watch.prober is not None:
                 self._watch.prober.is_done = True
@@ -141,6 +157,18 @@ class _Guide:
             except OperationError as error:
                 if error.code != "timeout":
                     return self._watch.clock.boottime_ns()
+
+
+def _why_stale(facts: FileFacts | None, found: Found, clock: HostClock) -> str | None:
+    """Why nothing more will come into a log that exists; None while something may."""
+    if facts is None or found.process is not None or not found.is_certain:
+        return None
+    silent_s = (clock.wall_ns() - facts.modified_wall_ns) / _NS
+    if silent_s <= STALE_S:
+        return None
+    minutes = silent_s / 60
+    ago = f"{minutes:.0f} minutes" if minutes < 120 else f"{minutes / 60:.0f} hours"
+    return f"stale log: no process has it open, last written {ago} ago"
 
 
 async def _read_past(agent: Agent, path: str, size: int, pipeline: Pipeline) -> None:

@@ -17,6 +17,7 @@ from firedup.core.event import (
     Ended,
     Event,
     LinkChanged,
+    LogData,
 )
 from firedup.core.model import Snapshot, Verdict
 from firedup.host.file import FileFacts, LogPosition, LogReader, follow_log, stat_file
@@ -87,6 +88,9 @@ class Watch:
         self.prober: Prober | None = None
         self.feeders: list[Feeder] = [self._follow_log]
         self.listener: Listener | None = None
+        self.gate: Callable[[Agent], Awaitable[object]] | None = (
+            None  # what has to be done before the first byte is fed
+        )
         self.log = log
         self._recorder = recorder
         self._reader: LogReader | None = None
@@ -236,6 +240,9 @@ class Watch:
         with closing(follow_log(agent, self.log, self.position)) as reader:
             self._reader = reader
             async for event in reader:
+                if self.gate is not None and isinstance(event, LogData):
+                    gate, self.gate = self.gate, None
+                    await gate(agent)
                 self.position = reader.position
                 self.feed(event)
                 self._has_read.set()

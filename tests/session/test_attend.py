@@ -1,0 +1,261 @@
+"""A log whose server somebody else started: its process is found and judged all the same."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from workbench import Site, last_of, recorded, until
+
+from firedup.core.block import OPENERS
+from firedup.core.error import UsageError
+from firedup.core.model import Ownership, Snapshot, State, Verdict
+from firedup.core.rule import Matcher
+from firedup.profile.match import CatalogueMatcher
+from firedup.profile.words import pattern_rules
+from firedup.session.attend import watch_log
+from firedup.session.run import exit_status
+from firedup.session.watch import Watching
+from firedup.testing.script import End, Script, Stop, line
+
+Watch = Callable[..., AsyncIterator[Snapshot]]
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    return tmp_path / "logs" / "server.log"
+
+
+@pytest.fixture
+def watch(site: Site, log: Path) -> Watch:
+    def begin(
+        *, pid: int | None = None, matcher: Matcher | None = None, **how: Any
+    ) -> AsyncIterator[Snapshot]:
+        watching = Watching(**{"timeout_s": 60, **how})
+        matcher = matcher or site.matcher
+        snapshots = watch_log(site.agent, site.catalogue, matcher, str(log), watching, pid=pid)
+        site.watches.append(snapshots)
+        return snapshots
+
+    return begin
+
+
+Start = Callable[..., subprocess.Popen[bytes]]
+
+
+@pytest.fixture
+def start(log: Path) -> Iterator[Start]:
+    """Start a server from a shell, with its output in the log."""
+    log.parent.mkdir()
+    started = []
+
+    def begin(*argv: str, shell: str = 'exec "$@" >>"$LOG" 2>&1') -> subprocess.Popen[bytes]:
+        env = {**os.environ, "LOG": str(log)}
+        process = subprocess.Popen(["bash", "-c", shell, "bash", *argv], env=env)
+        started.append(process)
+        return process
+
+    yield begin
+    for process in started:
+        if process.returncode is None:
+            for child in [*psutil.Process(process.pid).children(recursive=True), process]:
+                child.kill()
+            process.wait()
+
+
+async def test_the_process_that_writes_the_log_is_found_and_asked(
+    site: Site, start: Start, watch: Watch
+) -> None:
+    process = start(*site.serve(site.fake(recorded("s01_success.log"))))
+
+    last = await last_of(watch())
+
+    assert last.explanation.verdict is Verdict.READY
+    assert last.checks.owner is Ownership.YES
+    assert last.first_text == " brown"
+    assert process.pid in {found.pid for found in last.processes}
+    assert (last.spec.engine, last.spec.port) == ("sglang", site.port)
+
+
+async def test_the_server_behind_a_tee_is_found(site: Site, start: Start, watch: Watch) -> None:
+    argv = site.serve(site.fake(recorded("s01_success.log")))
+    start(*argv, shell='"$@" 2>&1 | tee -a "$LOG" >/dev/null')
+
+    last = await last_of(watch())
+
+    assert last.explanation.verdict is Verdict.READY
+    assert last.checks.owner is Ownership.YES
+    assert last.spec.port == site.port
+
+
+async def test_a_pid_chooses_the_server(site: Site, start: Start, log: Path, watch: Watch) -> None:
+    # Nobody holds the log open: the server's words come to it by another way.
+    process = start(*site.serve(site.fake(recorded("s01_success.log"))), shell='exec "$@"')
+    log.write_text("The server is fired up and ready to roll!\n")
+
+    last = await last_of(watch(pid=process.pid))
+
+    assert last.explanation.verdict is Verdict.READY
+    assert last.checks.token is True
+
+
+async def test_a_pid_that_is_none_is_a_user_s_mistake(watch: Watch) -> None:
+    with pytest.raises(UsageError, match="there is no process 999999999"):
+        await last_of(watch(pid=999999999))
+
+
+async def test_a_log_that_is_not_there_yet_is_waited_for_and_that_is_said(
+    site: Site, start: Start, watch: Watch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("firedup.session.attend.SEARCH_PAUSE_S", 0.1)
+    snapshots = watch()
+    before = await until(snapshots, lambda now: now.waiting_for == "the log to appear")
+    start(*site.serve(site.fake(recorded("s01_success.log"))))
+
+    last = await last_of(snapshots)
+
+    assert before.state is State.WAITING
+    assert last.explanation.verdict is Verdict.READY
+    assert last.checks.owner is Ownership.YES
+
+
+async def test_a_directory_is_no_log(log: Path, watch: Watch) -> None:
+    log.mkdir(parents=True)
+
+    with pytest.raises(UsageError, match="is a directory"):
+        await last_of(watch())
+
+
+async def test_a_stale_log_is_said_at_once(log: Path, watch: Watch) -> None:
+    log.parent.mkdir()
+    log.write_text("loading\n")
+    two_hours_ago = time.time() - 7200
+    os.utime(log, (two_hours_ago, two_hours_ago))
+
+    seen = [snapshot async for snapshot in watch()]
+
+    assert len(seen) == 1
+    assert seen[0].is_final
+    assert "stale log: no process has it open, last written 2 hours ago" in (
+        seen[0].explanation.notes
+    )
+    assert exit_status(seen[0]) == 6
+
+
+async def test_a_log_that_nobody_writes_any_more_becomes_stale(
+    log: Path, watch: Watch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("firedup.session.attend.SEARCH_PAUSE_S", 0.1)
+    monkeypatch.setattr("firedup.session.attend.STALE_S", 0.5)
+    log.parent.mkdir()
+    log.write_text("loading\n")
+
+    last = await last_of(watch())
+
+    assert last.is_final
+    assert last.explanation.verdict is not Verdict.TIMED_OUT
+    assert "no process has it open" in last.explanation.notes[-1]
+
+
+async def test_a_process_that_vanishes_silently_before_ready_has_crashed(
+    site: Site, start: Start, watch: Watch
+) -> None:
+    script = Script((line(0, "loading"),), end=End(3600), stop=Stop(is_ignored=True))
+    process = start(*site.serve(site.fake(script)))
+    snapshots = watch()
+    await until(snapshots, lambda now: now.processes)
+
+    process.kill()
+    process.wait()
+    last = await last_of(snapshots)
+
+    assert last.explanation.verdict is Verdict.CRASHED
+    assert last.explanation.exited is True
+    assert last.explanation.cause is not None
+    assert last.explanation.cause.failure == "silent-exit"
+    assert f"pid {process.pid}" in last.explanation.cause.line
+    assert exit_status(last) == 1
+
+
+async def test_a_busy_process_with_a_quiet_log_is_said_to_buffer(
+    site: Site, start: Start, watch: Watch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("firedup.core.judgement.BUFFERED_S", 0.5)
+    script = Script((line(0, "loading"),), work=((0.0, 3600.0),))
+    start(*site.serve(site.fake(script)))
+
+    snapshot = await until(watch(), lambda now: now.explanation.findings)
+
+    assert snapshot.explanation.verdict is Verdict.LOADING
+    assert snapshot.explanation.findings[0].id == "log-quiet-process-busy"
+
+
+async def test_a_stopped_process_is_stalled(
+    site: Site, start: Start, watch: Watch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("firedup.core.liveness.STOPPED_PATIENCE_S", 0.5)
+    process = start(*site.serve(site.fake(Script((line(0, "loading"),)))))
+    snapshots = watch()
+    await until(snapshots, lambda now: now.processes)
+
+    process.send_signal(signal.SIGSTOP)
+    last = await last_of(snapshots)
+
+    assert last.explanation.verdict is Verdict.STALLED
+    assert last.explanation.findings[0].id == "no-progress"
+    assert "stopped by a signal" in last.explanation.findings[0].evidence[0].text
+    assert exit_status(last) == 4
+
+
+async def test_when_the_time_is_over_the_server_is_asked_once_more(
+    site: Site, start: Start, watch: Watch
+) -> None:
+    # It listens and is healthy, and its log never says that it is up: only a look can tell.
+    script = recorded("s01_success.log")
+    mute = replace(script, pieces=(line(0, "loading"),))
+    start(*site.serve(site.fake(mute)))
+
+    last = await last_of(watch(timeout_s=1.0, tick_s=0.2))
+
+    assert last.checks.health == 200
+    assert last.checks.log is False
+    assert last.explanation.verdict is Verdict.READY
+
+
+async def test_what_was_seen_is_told_when_the_time_is_over(
+    site: Site, start: Start, watch: Watch
+) -> None:
+    script = recorded("s01_success.log")
+    start(*site.serve(site.fake(replace(script, pieces=script.pieces[:20], http=None))))
+
+    last = await last_of(watch(timeout_s=1.0))
+
+    assert last.explanation.verdict is Verdict.TIMED_OUT
+    assert last.explanation.stage is not None
+    assert last.last_line is not None
+    assert last.waiting_for
+    assert exit_status(last) == 5
+
+
+@pytest.mark.parametrize(
+    ("words", "verdict"),
+    [("setup|doors are open", Verdict.READY), ("setup|oh dear", Verdict.CRASHED)],
+)
+async def test_any_program_is_watched_with_patterns_of_one_s_own(
+    site: Site, start: Start, watch: Watch, words: str, verdict: Verdict
+) -> None:
+    rules = pattern_rules(ready=["doors are open"], fail=["oh dear"], progress=["setup"])
+    matcher = CatalogueMatcher([*rules, *site.catalogue.rules_for("generic")], OPENERS)
+    body = f"print({words!r}.replace('|', chr(10)), flush=True); input()"
+    start(sys.executable, "-c", body, shell='sleep 3600 | "$@" >>"$LOG" 2>&1')
+
+    last = await last_of(watch(matcher=matcher))
+
+    assert last.explanation.verdict is verdict
