@@ -151,3 +151,9 @@ def test_the_remedy_fits_the_stage() -> None:
 
     assert cause is not None
     assert cause.remedy == "fewer weights"
+
+
+def test_the_source_line_of_a_frame_only_quotes_a_message() -> None:
+    story = Story().add('    raise ValueError("out of memory")', CAUSE, shape=Shape.FRAME, block=1)
+
+    assert story.diagnosis.fatality() is Fatality.NONE

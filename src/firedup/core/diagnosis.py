@@ -74,6 +74,8 @@ class Diagnosis:
     ) -> None:
         """Take one line with everything that is known about it."""
         role, rule, named = _role_of(hits)
+        if mark.shape is Shape.FRAME and line.message[:1].isspace():
+            return  # the source line of a frame quotes messages without meaning them
         if role is None and mark.shape not in (*_FATAL_SHAPES, Shape.LONE):
             return
         if role in (Role.BENIGN, Role.GAUGE) or len(self._suspects) >= MAX_SUSPECTS:

@@ -8,6 +8,9 @@ from math import isfinite
 from firedup.core.model import Gauge
 from firedup.core.rule import Hit
 
+# A capture with this ending is printed in percent and kept as a fraction.
+_PERCENT = "_percent"
+
 
 @dataclass(slots=True)
 class _Series:
@@ -29,7 +32,9 @@ class Readings:
         """Take one gauge hit, in log order."""
         for name in hit.rule.gauges:
             value = _value(hit.captures.get(name))
-            if value is not None:
+            if value is not None and name.endswith(_PERCENT):
+                self._add(name.removesuffix(_PERCENT), value / 100, hit.line.offset)
+            elif value is not None:
                 self._add(name, value, hit.line.offset)
 
     def gauges(self, *, is_sampled: bool = False) -> tuple[Gauge, ...]:

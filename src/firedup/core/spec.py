@@ -32,4 +32,4 @@ class ServerSpec:
     @property
     def asks_for_speculation(self) -> bool:
         """Whether the command wants speculative decoding."""
-        return self.draft is not None or self.algorithm is not None
+        return self.draft is not None or self.algorithm not in (None, "none")
