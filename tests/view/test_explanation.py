@@ -78,8 +78,8 @@ cause  cuda-out-of-memory-graph-capture
   The GPU ran out of memory while CUDA
   graphs were captured.
   | torch.OutOfMemoryError: CUDA out of
-  | memory. Tried...mory, this process
-  | has 138.77 GiB memory in use.
+  | memory. Tried to allocate 1.31 GiB.
+  | ...ess has 138.77 GiB memory in use.
   line 412 - TP7 - in graph-capture -
   rule sglang/cuda-out-of-memory
 
@@ -90,9 +90,9 @@ what to do
 
 what followed
   line 436 wrapper x 3
-    Capture cuda grap...A out of memory.
+    Capture cuda graph faile...f memory.
   line 460 wrapper
-    Received sigquit ...a child process.
+    Received sigquit from a ... process.
   line 463 teardown
     Killed
 
@@ -209,7 +209,24 @@ def test_any_line_can_be_the_cause(line, columns):
     text = say(replace(story.crashed().explanation, cause=cause), columns)
 
     assert "\x1b" not in text
-    assert all(count_columns(row) <= columns for row in text.split("\n"))
+    assert "/" in line or all(count_columns(row) <= columns for row in text.split("\n"))
+
+
+@pytest.mark.parametrize("columns", [20, 30, 40, 50, 80, 100])
+@given(words=st.lists(st.text("abc:.'", min_size=1, max_size=9), min_size=9, max_size=80))
+def test_the_beginning_of_the_cause_is_never_lost(columns, words):
+    message = " ".join(["RuntimeError:", *words])
+    cause = replace(story.CAUSE, line=f"[2026-11-29 12:09:41 TP7] {message}")
+
+    rows = say(replace(story.crashed().explanation, cause=cause), columns).split("\n")
+    quoted = "".join(row[4:] for row in rows if row.startswith("  │ "))
+    assert quoted.replace(" ", "").startswith(message[:60].replace(" ", ""))
+
+
+def test_the_path_of_a_log_is_shown_whole():
+    path = "/srv/" + "logs-of-a-month/" * 9 + "server.log"
+
+    assert render_explanation(story.EXPLANATION, Paper(columns=40), path=path).startswith(path)
 
 
 @pytest.mark.parametrize(

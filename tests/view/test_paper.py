@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firedup.view.paper import Paper, choose_paper, count_columns, pad
+from firedup.view.paper import Paper, choose_paper, count_columns, is_path, pad
 
 
 def test_text_is_wrapped_at_words():
@@ -13,6 +13,22 @@ def test_text_is_wrapped_at_words():
 
 def test_a_word_longer_than_a_line_is_broken():
     assert Paper(columns=6).fold("abcdefghij k", indent="  ") == ["  abcd", "  efgh", "  ij k"]
+
+
+def test_a_path_is_never_broken():
+    lines = Paper(columns=12).fold("see '/a/long/way/to/go' for more", indent="  ")
+
+    assert lines == ["  see", "  '/a/long/way/to/go'", "  for more"]
+    assert Paper(columns=12).fold("a/b " + "x/" * 400)[1] == "x/" * 6
+
+
+def test_a_message_keeps_its_beginning_and_a_bit_of_its_end():
+    message = "abcdefghij" * 7 + "0123456789" * 20
+
+    assert Paper().cut_message(message, 90) == message[:60] + "…" + message[-29:]
+    assert Paper().cut_message(message, 150) == message[:100] + "…" + message[-49:]
+    assert Paper().cut_message(message, 66) == message[:54] + "…" + message[-11:]
+    assert Paper().cut_message(message, 30) == message[:20] + "…" + message[-9:]
 
 
 def test_a_long_line_is_cut_around_its_middle():
@@ -70,13 +86,14 @@ def test_folding_keeps_every_letter_and_the_width(text, columns, indent, is_unic
     lines = Paper(columns=columns, has_unicode=is_unicode).fold(text, indent=indent)
 
     assert "".join("".join(lines).split()) == "".join(text.split())
-    if columns >= 6:
+    if columns >= 6 and not any(is_path(word) for word in text.split()):
         assert all(count_columns(line) <= columns for line in lines)
 
 
 @given(st.text(), st.integers(4, 60))
 def test_cut_text_fits(text, columns):
     assert count_columns(Paper().cut_middle(text, columns)) <= columns
+    assert count_columns(Paper().cut_message(text, columns)) <= columns
     assert count_columns(Paper().cut(text, columns)) <= columns
 
 

@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 
 from firedup.core.model import Cause, Evidence, Finding, Followed, Severity
-from firedup.view.paper import Paper, count_columns, pad
+from firedup.view.paper import MESSAGE_HEAD, Paper, count_columns, pad
 from firedup.view.prefix import strip_prefix
 from firedup.view.redact import clean
 
@@ -57,9 +57,9 @@ def render_followed(followed: tuple[Followed, ...], paper: Paper) -> list[str]:
         room = paper.columns - count_columns(head) - count_columns(times)
         if room < 24:
             lines.append(paper.paint(f"  {place} {role}{times}".rstrip(), "faint"))
-            lines.append("    " + paper.cut_middle(message, paper.columns - 4))
+            lines.append("    " + paper.cut_message(message, paper.columns - 4))
         else:
-            lines.append(paper.paint(head, "faint") + paper.cut_middle(message, room) + times)
+            lines.append(paper.paint(head, "faint") + paper.cut_message(message, room) + times)
     hidden = sum(len(items) for items in list(groups.values())[MOST_FOLLOWED:])
     if hidden:
         lines.append(paper.paint(f"  and {hidden} more", "faint"))
@@ -93,17 +93,18 @@ def render_evidence(evidence: Evidence, paper: Paper, *, indent: str) -> list[st
     head = f"{indent}{place}: "
     room = max(16, paper.columns - count_columns(head))
     text = strip_prefix(clean(evidence.text))
-    return [paper.paint(head + paper.cut_middle(text, room), "faint")]
+    return [paper.paint(head + paper.cut_message(text, room), "faint")]
 
 
 def _quote(line: str, paper: Paper) -> list[str]:
-    """The line of the log without its time stamp, cut around its middle to three lines at most."""
+    """The line of the log without its prefix, cut inside to three lines (on narrow paper more)."""
     bar = "  │ "
     inner = replace(paper, columns=paper.columns - count_columns(bar))
     text = strip_prefix(clean(line))
+    least = MESSAGE_HEAD + 12  # so much of it is shown, however many lines that takes
+    room = max(least, _MOST_QUOTED * inner.columns)
     parts = inner.fold(text)
-    room = 3 * inner.columns
-    while len(parts) > _MOST_QUOTED:
-        parts = inner.fold(inner.cut_middle(text, room))
+    while len(parts) > _MOST_QUOTED and room >= least:
+        parts = inner.fold(inner.cut_message(text, room))
         room -= 8
     return [paper.paint(bar, "red") + part for part in parts]

@@ -39,9 +39,7 @@ def render_explanation(
 
     `zone` is for times of the host's clock; times of a log are shown as the log has them.
     """
-    lines = (
-        [] if path is None else [paper.paint(paper.cut_middle(clean(path), paper.columns), "bold")]
-    )
+    lines = [] if path is None else [paper.paint(clean(path), "bold")]  # whole, to be copied
     lines += render_headline(explanation, name_facts(explanation), paper)
     lines += render_section("stages", render_stages(explanation, paper, zone), paper)
     if explanation.cause:

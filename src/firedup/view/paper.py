@@ -8,8 +8,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 COMPACT_BELOW = 60  # columns: narrower paper gets the compact forms
+MESSAGE_HEAD = 60  # columns at the beginning of a message that are not cut where there is room
 
 _SGR = {"bold": "1", "faint": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
+_LONGEST_PATH = 512  # longer words with slashes are no paths: encoded data has slashes too
 _PAINT = re.compile(r"\x1b\[[0-9;]*m")
 _PAINT_OR_TEXT = re.compile(r"\x1b\[[0-9;]*m|[^\x1b]+")
 # One column each, so that what was laid out with the left fits with the right.
@@ -40,12 +42,25 @@ class Paper:
             return text
         return _take(text, max(0, columns - len(self.ellipsis))) + self.ellipsis
 
-    def cut_middle(self, text: str, columns: int) -> str:
-        """`text` shortened around its middle, because a message's end often holds its point."""
+    def cut_middle(self, text: str, columns: int, *, head: int | None = None) -> str:
+        """`text` shortened around its middle, because a message's end often holds its point.
+
+        `head`: so many columns of its beginning stay, half of them all when None.
+        """
         if count_columns(text) <= columns:
             return text
         room = max(2, columns - len(self.ellipsis))
-        return _take(text, room - room // 2) + self.ellipsis + _take_end(text, room // 2)
+        end = room // 2 if head is None else max(0, room - head)
+        return _take(text, room - end) + self.ellipsis + _take_end(text, end)
+
+    def cut_message(self, text: str, columns: int) -> str:
+        """A message shortened inside its last third: it begins with what happened.
+
+        Of its first 60 columns nothing is cut where there is room for them and for a bit of its
+        end.
+        """
+        head = max(2 * columns // 3, min(MESSAGE_HEAD, columns - 12))
+        return self.cut_middle(text, columns, head=head)
 
     def clip(self, text: str, columns: int) -> str:
         """Painted text cut off hard at `columns`, its paint kept whole."""
@@ -61,7 +76,8 @@ class Paper:
     def fold(self, text: str, *, indent: str = "", rest: str | None = None) -> list[str]:
         """`text` wrapped at words; the first line begins with `indent`, the others with `rest`.
 
-        A word longer than a line is broken. Text must not be painted yet.
+        A word longer than a line is broken, but not a path: it could not be copied any more, so
+        it has a line of its own that is too long. Text must not be painted yet.
         """
         rest = " " * count_columns(indent) if rest is None else rest
         lines: list[str] = []
@@ -73,7 +89,7 @@ class Paper:
             if not is_empty:
                 line += " "
             left = word
-            while left and count_columns(line + left) > self.columns:
+            while left and not is_path(word) and count_columns(line + left) > self.columns:
                 head = _take(left, self.columns - count_columns(line)) or left[0]
                 lines.append(line + head)
                 line, left = rest, left[len(head) :]
@@ -112,6 +128,11 @@ def count_columns(text: str) -> int:
     if "\x1b" in text:
         text = _PAINT.sub("", text)
     return len(text) if text.isascii() else sum(_columns_of(letter) for letter in text)
+
+
+def is_path(word: str) -> bool:
+    """Whether a word looks like a path or an address, also in quotes or brackets."""
+    return word.count("/") >= 2 and len(word) <= _LONGEST_PATH
 
 
 def pad(text: str, columns: int, *, to_the_right: bool = False) -> str:

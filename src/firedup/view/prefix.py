@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-# "[2026-11-29 12:09:41 TP7] " (SGLang), "(EngineCore pid=14451) ERROR 11-29 17:09:29 [core.py:634] "
-# (vLLM), "0.00.021.016 I srv    load_model: " (llama.cpp, whose name of the function is cut to
-# twelve letters where a tag stands before it), "[rank1]: " (torch).
+# SGLang: [2026-11-29 12:09:41 TP7]; vLLM: (EngineCore pid=14451) ERROR 11-29 17:09:29 [core.py:63];
+# llama.cpp: 0.00.021.016 I srv    load_model: (behind a tag the name of the function is cut to
+# twelve letters); torch, behind any of them: [rank1]:
 _PREFIX = re.compile(
     r"(?:"
     r"(?:\[[^\]]*\d\d:\d\d[^\]]*\]\s*)+"

@@ -101,7 +101,7 @@ def _seen(snapshot: Snapshot, paper: Paper) -> list[str]:
         facts.append(
             (
                 "last line",
-                paper.cut_middle(say_last_line(snapshot), 2 * paper.columns - 40),
+                paper.cut_message(say_last_line(snapshot), max(80, 2 * paper.columns - 40)),
             )
         )
     if snapshot.log_path and not is_loading:
@@ -115,12 +115,15 @@ def _facts(facts: list[tuple[str, str]], paper: Paper) -> list[str]:
     most = max((count_columns(label) for label, _ in facts), default=0)
     columns = most + 2 if is_wide else 0
     for label, text in facts:
-        if not is_wide:
-            lines += paper.fold(f"{label}: {text}", indent="  ", rest="    ")
-            continue
-        folded = paper.fold(text, indent=" " * (2 + columns))
-        head = paper.paint(pad(label, columns), "faint")
-        lines += [f"  {head}{folded[0].lstrip()}", *folded[1:]]
+        head = paper.paint(pad(label, columns), "faint") if is_wide else f"{label}: "
+        if label == "log file":  # whole, so that it can be copied, even where it is too long
+            fits = 2 + count_columns(head + text) <= paper.columns
+            lines += [f"  {head}{text}"] if fits else [f"  {head}", f"    {text}"]
+        elif is_wide:
+            folded = paper.fold(text, indent=" " * (2 + columns))
+            lines += [f"  {head}{folded[0].lstrip()}", *folded[1:]]
+        else:
+            lines += paper.fold(head + text, indent="  ", rest="    ")
     return lines
 
 
