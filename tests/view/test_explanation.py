@@ -251,6 +251,17 @@ def test_a_quoted_line_is_shown_without_its_prefix(line):
     assert "\n  │ it broke\n" in say(replace(story.crashed().explanation, cause=cause))
 
 
+def test_the_advice_that_torch_always_gives_makes_room_for_the_facts():
+    line = (
+        "torch.OutOfMemoryError: CUDA out of memory. Process 7 has 14.02 GiB memory in use."
+        " If reserved but unallocated memory is large try setting X=Y to avoid fragmentation. "
+    )
+
+    text = say(replace(story.crashed().explanation, cause=replace(story.CAUSE, line=line)))
+    assert "Process 7 has" in text
+    assert "fragmentation" not in text
+
+
 def test_brackets_that_belong_to_a_message_stay():
     cause = replace(story.CAUSE, line="[Errno 98] address already in use")
 

@@ -229,3 +229,11 @@ def test_an_answer_that_may_still_change_is_not_alarming():
     checks = Checks(log=False, health=503)
     assert "· log  · health" in draw(replace(story.loading(), checks=checks), 60)
     assert "✗ log  ✗ health" in draw(replace(story.stalled(), checks=checks), 60)
+
+
+@pytest.mark.parametrize("columns", [30, 50, 80, 120])
+def test_a_crash_shows_its_cause_at_once(columns):
+    text = draw(replace(story.crashed(), is_final=False), columns)
+
+    said = " ".join(text.split())
+    assert "torch.OutOfMemoryError: CUDA out of memory. Tried to allocat" in said

@@ -155,6 +155,16 @@ def test_a_stall_that_ends_is_taken_back():
     assert view.feed(story.capturing(901))[-1].endswith(" it moves again")
 
 
+def test_a_crash_is_told_with_the_line_that_is_its_cause():
+    view = Plain(Paper(columns=40), zone=UTC)
+    view.feed(story.capturing(423))
+
+    *_, line = view.feed(replace(story.crashed(424), is_final=False))
+    time, said = line.split(" crashed: ")
+    assert time == "12:09:41 +07:04"
+    assert said == "torch.OutOfMemoryError: CUDA out of memory. Tried to allocat…ory in use."
+
+
 def test_the_end_is_the_final_statement():
     view = plain()
     view.feed(story.capturing(423))

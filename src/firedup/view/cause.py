@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from firedup.core.model import Cause, Evidence, Finding, Followed, Severity
 from firedup.view.paper import MESSAGE_HEAD, Paper, count_columns, pad
-from firedup.view.prefix import strip_prefix
+from firedup.view.prefix import strip_advice, strip_prefix
 from firedup.view.redact import clean
 
 MOST_FOLLOWED = 5
@@ -53,7 +53,7 @@ def render_followed(followed: tuple[Followed, ...], paper: Paper) -> list[str]:
         place = f"line {first.line_number}" if first.line_number is not None else ""
         times = f" × {len(items)}" if len(items) > 1 else ""
         head = f"  {pad(place, 10)} {pad(role, 8)} "
-        message = strip_prefix(clean(first.line))
+        message = strip_advice(strip_prefix(clean(first.line)))
         room = paper.columns - count_columns(head) - count_columns(times)
         if room < 24:
             lines.append(paper.paint(f"  {place} {role}{times}".rstrip(), "faint"))
@@ -100,7 +100,7 @@ def _quote(line: str, paper: Paper) -> list[str]:
     """The line of the log without its prefix, cut inside to three lines (on narrow paper more)."""
     bar = "  │ "
     inner = replace(paper, columns=paper.columns - count_columns(bar))
-    text = strip_prefix(clean(line))
+    text = strip_advice(strip_prefix(clean(line)))
     least = MESSAGE_HEAD + 12  # so much of it is shown, however many lines that takes
     room = max(least, _MOST_QUOTED * inner.columns)
     parts = inner.fold(text)

@@ -1,13 +1,17 @@
-"""What goes on at one moment, a labelled line each: ranks, wait, last line, silence, processes."""
+"""What goes on at one moment, a labelled line each: cause, ranks, last line, silence, processes."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 from firedup.core.model import Snapshot
 from firedup.view.pace import Pace
 from firedup.view.paper import COMPACT_BELOW, Paper, count_columns, pad
 from firedup.view.phrase import (
+    CAUSE_COLUMNS,
     IDLE_CORES,
     QUIET_S,
+    say_cause,
     say_last_line,
     say_processes,
     say_ranks,
@@ -28,6 +32,7 @@ def render_now(snapshot: Snapshot, paper: Paper, *, pace: Pace, age_s: float = 0
     if quiet and is_busy:
         quiet += ", while its processes work"
     facts = (
+        ("cause", say_cause(snapshot), "red"),
         ("", say_state(snapshot), "yellow"),
         ("ranks", say_ranks(snapshot), ""),
         ("waits for", say_wait(snapshot), ""),
@@ -43,12 +48,25 @@ def render_now(snapshot: Snapshot, paper: Paper, *, pace: Pace, age_s: float = 0
 def _fact(label: str, text: str, tone: str, paper: Paper) -> list[str]:
     head = f"  {pad(label, 10)}  " if label else "  "
     room = paper.columns - count_columns(head)
+    if label == "cause":
+        first, *rest = _quote(text, room, paper)
+        indent = " " * count_columns(head)
+        painted = paper.paint(head, "faint") + paper.paint(first, tone)
+        return [painted, *(indent + paper.paint(line, tone) for line in rest)]
     shown = paper.cut_middle(text, room) if label == "last line" else paper.cut(text, room)
     return [paper.paint(head, "faint") + paper.paint(shown, tone)]
 
 
 def _compact_fact(label: str, text: str, tone: str, paper: Paper) -> list[str]:
+    if label == "cause":
+        return ["  " + paper.paint(line, tone) for line in _quote(text, paper.columns - 2, paper)]
     if label == "last line":
         return ["  " + paper.paint(paper.cut_middle(text, paper.columns - 2), tone)]
     said = f"{label} {text}" if label in _IN_FULL else text
     return [paper.paint(line, tone) for line in paper.fold(said, indent="  ")[:2]]
+
+
+def _quote(text: str, room: int, paper: Paper) -> list[str]:
+    """The cause in as many lines as its beginning needs; the statement that follows has more."""
+    shown = paper.cut_message(text, max(room, CAUSE_COLUMNS))
+    return replace(paper, columns=max(20, room)).fold(shown)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from firedup.core.model import Checks, Ownership, Progress, Snapshot, Stage, State
 from firedup.view.pace import Pace
-from firedup.view.prefix import strip_prefix
+from firedup.view.paper import MESSAGE_HEAD
+from firedup.view.prefix import strip_advice, strip_prefix
 from firedup.view.quantity import (
     render_duration,
     render_percent,
@@ -33,6 +34,7 @@ _UP = (Stage.READY, Stage.SERVING)
 _MOST_NAMED = 4
 QUIET_S = 10.0
 IDLE_CORES = 0.05
+CAUSE_COLUMNS = MESSAGE_HEAD + 12  # of a cause on one line: its beginning and a bit of its end
 
 
 def say_progress(progress: Progress, *, is_moving: bool = True) -> str:
@@ -172,6 +174,12 @@ def say_last_line(snapshot: Snapshot) -> str:
     """The last line that says something, without its prefix; "" when there is none."""
     line = snapshot.last_line
     return strip_prefix(clean(line.message or line.text)) if line else ""
+
+
+def say_cause(snapshot: Snapshot) -> str:
+    """Message of the first fault, without its prefix; "" while there is none."""
+    cause = snapshot.explanation.cause
+    return strip_advice(strip_prefix(clean(cause.line))) if cause else ""
 
 
 def say_quiet(snapshot: Snapshot) -> str:

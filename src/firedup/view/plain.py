@@ -10,9 +10,11 @@ from firedup.view.gap import Gap
 from firedup.view.pace import Pace
 from firedup.view.paper import Paper
 from firedup.view.phrase import (
+    CAUSE_COLUMNS,
     find_behind,
     join_names,
     name_server,
+    say_cause,
     say_checks,
     say_processes,
     say_progress,
@@ -189,7 +191,12 @@ class Plain:
         )
         if verdict is before or is_quiet:
             return []
-        return [str(verdict) if verdict is not Verdict.LOADING else "it moves again"]
+        if verdict is Verdict.LOADING:
+            return ["it moves again"]
+        cause = self._paper.cut_message(
+            say_cause(snapshot), max(CAUSE_COLUMNS, self._paper.columns)
+        )
+        return [f"{verdict}: {cause}" if cause else str(verdict)]
 
     def _heartbeat(self, snapshot: Snapshot) -> str:
         progress = snapshot.progress

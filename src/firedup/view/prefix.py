@@ -1,4 +1,4 @@
-"""What engines put before a message: time, level, rank, process; taken off for reading."""
+"""What stands around a message, taken off for reading: time, level, rank, process, set advice."""
 
 from __future__ import annotations
 
@@ -14,8 +14,17 @@ _PREFIX = re.compile(
     r"|(?:\([\w ]+pid=\d+\)\s*)?(?:[A-Z]+ \d\d-\d\d \d\d:\d\d:\d\d \[[^\]]*\]\s*)?"
     r")(?:\[rank\d+\]:? )?"
 )
+_ADVICE = re.compile(r" If reserved but unallocated memory is large try setting .*")
 
 
 def strip_prefix(line: str) -> str:
     """A line without what its engine put before the message."""
     return line[_PREFIX.match(line).end() :].strip()  # type: ignore[union-attr] # matches ""
+
+
+def strip_advice(message: str) -> str:
+    """A message without the advice that torch puts behind every failed allocation.
+
+    It fills two lines, and what happened (such as who else holds memory) stands before it.
+    """
+    return _ADVICE.sub("", message)

@@ -101,7 +101,7 @@ def _seen(snapshot: Snapshot, paper: Paper) -> list[str]:
         facts.append(
             (
                 "last line",
-                paper.cut_message(say_last_line(snapshot), max(80, 2 * paper.columns - 40)),
+                paper.cut_middle(say_last_line(snapshot), max(80, 2 * paper.columns - 40)),
             )
         )
     if snapshot.log_path and not is_loading:
