@@ -10,8 +10,8 @@ from firedup.core.model import Source
 
 _NS = 1_000_000_000
 
-# Control sequences of terminals: CSI, OSC and the two-byte ones.
-_ESCAPE = re.compile(r"\x1b(?:\[[0-9;:?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[=>@-Z\\-_])")
+# Control sequences of terminals: CSI, OSC and the two-byte ones; none goes past a record's end.
+ESCAPE = re.compile(r"\x1b(?:\[[0-9;:?]*[ -/]*[@-~]|\][^\x07\x1b\r\n]*(?:\x07|\x1b\\)|[=>@-Z\\-_])")
 
 # Written by whoever collected the log, outermost first; peeled off as often as they occur.
 _COLLECTOR = re.compile(
@@ -57,7 +57,7 @@ class Prefix:
 
 def strip_escapes(text: str) -> str:
     """`text` without terminal control sequences."""
-    return _ESCAPE.sub("", text) if "\x1b" in text else text
+    return ESCAPE.sub("", text) if "\x1b" in text else text
 
 
 def parse_stamp(text: str, year: int) -> int | None:

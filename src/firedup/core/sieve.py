@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from firedup.core.colour import PlainBlock
 from firedup.core.line import LIMIT_BYTES, decode_line
 from firedup.core.model import Line
+from firedup.core.numbering import count_newlines
 from firedup.core.rule import Matcher
 
 # Gauge lines are read in full in the first window of a log and sampled at the head of each later
 # one: a long serving phase holds millions of them. Windows lie at fixed offsets, so slicing changes
 # nothing. The newest are looked for in the last bytes of the log.
-WINDOW_BYTES = 1 << 20
+WINDOW_BYTES = 1 << 23
 HEAD_BYTES = 1 << 14
-GAUGES_IN_FIRST_WINDOW = 1024
+GAUGES_IN_FIRST_WINDOW = 256
 GAUGES_IN_LATER_WINDOWS = 2
 
 _LF, _CR, _ESC = 0x0A, 0x0D, 0x1B
@@ -137,7 +139,7 @@ class Sieve:
 
     def _count(self, block: bytes, start: int, stop: int) -> None:
         if self._counts_lines:
-            self._newlines += block.count(b"\n", start, stop)
+            self._newlines += count_newlines(block[start:stop])
 
     def _line(self, raw: bytes, offset: int, end: int, number: int, *, is_progress: bool) -> Line:
         return decode_line(
@@ -146,10 +148,11 @@ class Sieve:
 
     def _candidates(self, block: bytes, size: int) -> list[int]:
         gauges = self._gauges.take(block, size, self._rest_offset)
-        if _ESC in block:
-            # Colour codes may stand inside a message: let every record through.
-            return _record_starts(block, size)
-        found = self._matcher.scan(block)
+        if _ESC in block:  # colour codes may stand inside a message
+            plain = PlainBlock(block)
+            found = plain.places(self._matcher.scan(plain.text))
+        else:
+            found = self._matcher.scan(block)
         while found and found[-1] >= size:
             found.pop()
         return sorted({*found, *gauges}) if gauges else found
@@ -191,9 +194,10 @@ class _GaugeBudget:
             first = max(0, window * WINDOW_BYTES - base)
             length = HEAD_BYTES if window else WINDOW_BYTES
             stop = min(size, window * WINDOW_BYTES + length - base)
-            for literal in self._literals:
-                positions += self._of(literal, block, first, stop, window)
-            self.has_skipped |= window > 0 and bool(self._used)
+            self.has_skipped |= window > 0
+            if first < stop:
+                for literal in self._literals:
+                    positions += self._of(literal, block, first, stop, window)
         return positions
 
     def _of(
@@ -242,10 +246,3 @@ def _last_decidable_end(block: bytes) -> int:
     stop = len(block) - 1 if block.endswith(b"\r") else len(block)
     lf = block.rfind(b"\n", 0, stop) + 1
     return max(lf, block.rfind(b"\r", lf, stop) + 1)
-
-
-def _record_starts(block: bytes, size: int) -> list[int]:
-    starts = [0]
-    while (after := _record_end(block, starts[-1]) + 1) < size:
-        starts.append(after)
-    return starts
