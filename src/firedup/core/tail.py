@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import deque
 
 from firedup.core.line import LIMIT_BYTES, decode_line
 from firedup.core.model import Line
@@ -22,13 +23,17 @@ class Tail:
         self._limit = LIMIT_BYTES + 1024 * lines
         self._pattern = highlight
         self._year = year
-        self._kept = b""
+        self._kept: deque[bytes] = deque()
+        self._size = 0
         self._open = b""  # the line without end yet, for the pattern
         self.highlight: Line | None = None
 
     def feed(self, data: bytes) -> None:
         """Take the next bytes."""
-        self._kept = (self._kept + data[-self._limit :])[-self._limit :]
+        self._kept.append(data)  # not copied: most of it is never looked at
+        self._size += len(data)
+        while self._size - len(self._kept[0]) >= self._limit:
+            self._size -= len(self._kept.popleft())
         if self._pattern is not None:
             *whole, rest = (self._open + data).split(b"\n")
             for raw in whole:
@@ -41,17 +46,20 @@ class Tail:
         """As many of the last lines as were asked for, oldest first, an unfinished one included."""
         if not self._wanted:
             return ()
-        pieces = self._kept.split(b"\n")
+        pieces = self._joined().split(b"\n")
         if not pieces[-1]:
             pieces.pop()
         return tuple(raw.decode("utf-8", "replace") for raw in pieces[-self._wanted :])
 
     def last(self) -> Line | None:
         """The last line that says anything, finished or not; its offset is not known (0)."""
-        for raw in reversed(re.split(rb"[\r\n]", self._kept)):
+        for raw in reversed(re.split(rb"[\r\n]", self._joined())):
             if raw.strip():
                 return self._decode(raw)
         return None
+
+    def _joined(self) -> bytes:
+        return b"".join(self._kept)[-self._limit :]
 
     def _decode(self, raw: bytes) -> Line:
         return decode_line(raw, offset=0, end=0, number=0, is_progress=False, year=self._year)

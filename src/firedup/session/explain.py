@@ -22,7 +22,7 @@ from firedup.profile.match import build_matcher
 from firedup.profile.pipeline import Pipeline
 
 # Large enough that the cost per block vanishes, small enough for the processor's cache.
-BLOCK_BYTES = 1 << 17
+BLOCK_BYTES = 1 << 19
 
 
 def load_matcher(files: Sequence[Path] = ()) -> Matcher:
