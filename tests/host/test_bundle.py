@@ -33,10 +33,6 @@ def test_the_program_imports_the_standard_library_alone() -> None:
     assert imported <= sys.stdlib_module_names
 
 
-def test_the_program_is_written_in_python_3_6() -> None:
-    ast.parse(load_bundle().text, feature_version=(3, 6))
-
-
 @pytest.mark.skipif(not OLDEST.exists(), reason="no Python 3.6 here")
 def test_python_3_6_compiles_the_program() -> None:
     check = "import sys; compile(sys.stdin.buffer.read(), 'agent', 'exec'); print('fine')"
