@@ -1,4 +1,5 @@
 import asyncio
+import hashlib
 import os
 import sys
 from collections.abc import AsyncIterator, Callable
@@ -374,3 +375,33 @@ async def test_logs_rotated_twice_between_two_agents_are_all_read(agent: Agent, 
 
     assert rest.generations == {0: b"2\n", 1: b"between\n", 2: b"new\n"}
     assert rest.changes == [("rotated", 1), ("rotated", 2)]
+
+
+async def test_a_burst_arrives_whole_while_little_of_it_waits(agent: Agent, log: Path) -> None:
+    """100 MB in one go, through a reader that holds at most its window."""
+    code = (
+        "import os, sys\n"
+        "file = os.open(sys.argv[1], os.O_WRONLY | os.O_APPEND | os.O_CREAT)\n"
+        "for number in range(100):\n"
+        "    os.write(file, (b'%099d\\n' % number) * 10000)\n"
+    )
+    process = await asyncio.create_subprocess_exec(sys.executable, "-c", code, str(log))
+    reader = follow_log(agent, str(log), window=262144)
+    size, most = 0, 0
+    digest = hashlib.sha256()
+    async with asyncio.timeout(LIMIT_S):
+        while size < 100_000_000:
+            event = await anext(reader)
+            if isinstance(event, LogData):
+                assert event.offset == size
+                size += len(event.data)
+                digest.update(event.data)
+            most = max(most, reader._stream.waiting_bytes)
+        await process.wait()
+    reader.close()
+
+    expected = hashlib.sha256()
+    for number in range(100):
+        expected.update(b"%099d\n" % number * 10000)
+    assert digest.digest() == expected.digest()
+    assert most <= 262144 + 65536
