@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import select
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -205,7 +205,7 @@ def _child(
 
 
 def _conclude(watched: list[Reaction], launched: list[Reaction]) -> Result:
-    figures: dict[str, float | int | str | bool | None] = {"lines": len(watched)}
+    figures: dict[str, float] = {"lines": len(watched), "runs": len(launched)}
     rows = [f"{'ms':24}{'p50':>8}{'p90':>8}{'p99':>8}{'most':>8}"]
     series = {
         "reader": [one.reader_ns / 1e6 for one in watched],
@@ -221,15 +221,12 @@ def _conclude(watched: list[Reaction], launched: list[Reaction]) -> Result:
         key = name.replace(" ", "_")
         for label, point in zip(("p50", "p90", "p99"), points, strict=False):
             figures[f"{key}_{label}_ms"] = round(point, 2)
-    added = [
-        statistics.median(series[f"added by {name}"])
-        for name in ("watch", "run")
-        if series[f"added by {name}"]
-    ]
+    added_ms = [value for key, value in figures.items() if re.fullmatch("added_.*_p50_ms", key)]
+    figures["added_p50_ms"] = max(added_ms)
     return {
-        "figures": figures,
+        "figures": {**figures},
         "bars": {"added_p50_ms": BAR_MS},
-        "met": max(added) <= BAR_MS,
+        "met": figures["added_p50_ms"] <= BAR_MS,
         "table": "\n".join(rows),
     }
 
