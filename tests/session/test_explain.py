@@ -12,7 +12,6 @@ from firedup.core.error import UsageError
 from firedup.core.model import Explanation, Verdict
 from firedup.session.explain import explain_path, explain_stream
 
-
 TRACEBACK = b"""\
 Traceback (most recent call last):
   File "serve.py", line 1, in <module>

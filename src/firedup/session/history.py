@@ -6,6 +6,7 @@ import bisect
 import contextlib
 from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 
 import msgspec
 
@@ -40,9 +41,11 @@ _STOP_BYTES = 1 << 20  # of events.jsonl: more than is recorded between a stop a
 class History:
     """Events (log bytes as ranges) in order of time, and where to go on afterwards.
 
-    `generation` is the log file that is there now; earlier ones can be read no more. `unrecorded`
-    are the parts of its log that no line of events.jsonl tells of, such as those that a killed
-    client had read last; without `has_begun` nothing was recorded at all.
+    `generation` is the log file that is there now; earlier ones can be read no more, and
+    `lost_bytes` were in them. `unrecorded` are the parts of its log that no line of events.jsonl
+    tells of, such as those that a killed client had read last, `changes` what nobody saw happen to
+    it. `has_begun` and `has_ended` say which ends were recorded. `is_torn`: the last line of
+    events.jsonl has no end.
     """
 
     events: tuple[Event | LogRange, ...]
@@ -50,7 +53,11 @@ class History:
     size: int
     last_sample_ns: int
     has_begun: bool = False
+    has_ended: bool = False
     unrecorded: tuple[LogRange, ...] = ()
+    is_torn: bool = False
+    lost_bytes: int | None = None
+    changes: tuple[LogChanged, ...] = ()
 
 
 async def load_history(agent: Agent, folder: str, log: str, log_start: int) -> History:
@@ -58,7 +65,7 @@ async def load_history(agent: Agent, folder: str, log: str, log_start: int) -> H
 
     Where no session was attached, the keeper's samples tell when bytes arrived.
     """
-    events, ranges = await _load_events(agent, f"{folder}/events.jsonl")
+    events, ranges, is_torn = await _load_events(agent, f"{folder}/events.jsonl")
     samples = [
         sample
         for name in ("samples.1.jsonl", "samples.jsonl")
@@ -66,26 +73,42 @@ async def load_history(agent: Agent, folder: str, log: str, log_start: int) -> H
     ]
     generation = max((e.generation for e in events if isinstance(e, LogChanged)), default=0)
     size = await _size_of(agent, folder, log)
-    arrivals = _arrivals(
-        [r for r in ranges if r.generation == generation], samples if not generation else []
-    )
+    changes: tuple[LogChanged, ...] = ()
+    if _has_shrunk(ranges, samples, generation, size):
+        generation += 1
+        changes = (LogChanged(samples[-1].at_ns if samples else 0, "rotated", generation),)
+    lost_bytes = _lost(ranges, samples, generation) if generation else None
+    known = [r for r in ranges if r.generation == generation]
+    arrivals = _arrivals(known, [] if generation else samples)
     kept: list[Event | LogRange] = [e for e in events if isinstance(e, _KEPT)]
     kept += samples
-    pieces = _slice(arrivals, log_start if not generation else 0, size, generation)
+    last_ns = samples[-1].at_ns if samples else 0
+    arrivals = arrivals or ([(0, last_ns)] if generation else [])
+    pieces = _slice(arrivals, 0 if generation else log_start, size, generation)
     kept += pieces
     kept.sort(key=lambda event: event.at_ns)
-    last_ns = samples[-1].at_ns if samples else 0
     has_begun = any(isinstance(event, Begun) for event in events)
-    known = [r for r in ranges if r.generation == generation]
     return History(
-        tuple(kept), generation, size, last_ns, has_begun, tuple(_without(pieces, known))
+        tuple(kept),
+        generation,
+        size,
+        last_ns,
+        has_begun,
+        any(isinstance(event, Exited) for event in events),
+        tuple(_without(pieces, known)),
+        is_torn,
+        lost_bytes,
+        changes,
     )
 
 
 async def replay_history(agent: Agent, log: str, history: History) -> AsyncIterator[Event]:
     """The events of `history` with the log's bytes read back."""
-    if history.generation and history.events:
-        yield LogChanged(history.events[0].at_ns, "rotated", history.generation)
+    first_ns = history.events[0].at_ns if history.events else 0
+    if history.generation:
+        yield LogChanged(first_ns, "rotated", history.generation)
+    if history.lost_bytes is not None:
+        yield LogChanged(first_ns, "gap", history.generation, history.lost_bytes)
     for event in history.events:
         if not isinstance(event, LogRange):
             yield event
@@ -124,9 +147,11 @@ async def _size_of(agent: Agent, folder: str, log: str) -> int:
     return min(facts.size, int(end)) if end >= 0 else facts.size
 
 
-async def _load_events(agent: Agent, path: str) -> tuple[list[Event], list[LogRange]]:
+async def _load_events(agent: Agent, path: str) -> tuple[list[Event], list[LogRange], bool]:
+    """Events, ranges of the log, and whether the last line has no end."""
     if await stat_file(agent, path) is None:
-        return [], []
+        return [], [], False
+    last = b"\n"
     reader = EventReader()
     found: list[Event | LogRange] = []
     stream = open_file(agent, path)
@@ -134,11 +159,12 @@ async def _load_events(agent: Agent, path: str) -> tuple[list[Event], list[LogRa
         async for piece in stream:
             if isinstance(piece, Data):
                 found += reader.feed(piece.data)
+                last = piece.data[-1:] or last
     finally:
         stream.close()
     found += reader.close()
-    events: list[Event] = [e for e in found if not isinstance(e, LogRange | Exited)]
-    return events, [e for e in found if isinstance(e, LogRange)]
+    events: list[Event] = [e for e in found if not isinstance(e, LogRange)]
+    return events, [e for e in found if isinstance(e, LogRange)], last != b"\n"
 
 
 async def _load_samples(agent: Agent, path: str) -> list[Sample]:
@@ -149,6 +175,29 @@ async def _load_samples(agent: Agent, path: str) -> list[Sample]:
         with contextlib.suppress(msgspec.MsgspecError, KeyError, TypeError):
             found.append(decode_sample(msgspec.json.decode(line)))
     return found
+
+
+def _has_shrunk(
+    ranges: Iterable[LogRange], samples: Iterable[Sample], generation: int, size: int
+) -> bool:
+    """Whether the log was rotated or truncated while nobody was attached to see it.
+
+    Its end was beyond its present one, or its size went down between two samples.
+    """
+    if any(r.generation == generation and r.offset + r.length > size for r in ranges):
+        return True
+    sizes = [*(sample.log_size for sample in samples), size]
+    return not generation and any(after < before for before, after in pairwise(sizes))
+
+
+def _lost(ranges: Iterable[LogRange], samples: Iterable[Sample], generation: int) -> int:
+    """How many bytes were in the logs before `generation`, as far as anybody saw."""
+    ends: dict[int, int] = {0: max((sample.log_size for sample in samples), default=0)}
+    for piece in ranges:
+        if piece.generation < generation:
+            stop = piece.offset + piece.length
+            ends[piece.generation] = max(stop, ends.get(piece.generation, 0))
+    return sum(ends.values())
 
 
 def _arrivals(ranges: Iterable[LogRange], samples: Iterable[Sample]) -> list[tuple[int, int]]:

@@ -43,6 +43,10 @@ class Recorder:
         self._close_range()
         self._lines.append(encode_event(event))
 
+    def end_torn_line(self) -> None:
+        """The file's last line has no end: begin a new one, or the next event would be lost."""
+        self._lines.append(b"\n")
+
     def add_output(self, kind: str, value: dict[str, object]) -> None:
         """Remember an output line (`verdict`, `diagnosis`), which a replay ignores."""
         self._close_range()

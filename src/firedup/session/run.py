@@ -26,7 +26,7 @@ from firedup.probe.target import make_target
 from firedup.profile.pipeline import Pipeline
 from firedup.profile.schema import Catalogue
 from firedup.session.clock import HostClock
-from firedup.session.history import load_history, position_after, read_stop, replay_history
+from firedup.session.history import History, load_history, position_after, read_stop, replay_history
 from firedup.session.recorder import Recorder
 from firedup.session.watch import Watch, Watching
 
@@ -136,18 +136,34 @@ async def _prepare(
     watch = Watch(agent, pipeline, clock, watching, log=run.log, recorder=recorder)
     history = await load_history(agent, run.folder, run.log, state.log_start)
     pipeline.feed(begun)
-    if not history.has_begun:
-        recorder.add(begun)
-    for part in history.unrecorded:
-        recorder.add(part)
+    _record_past(recorder, begun, history)
     async for event in replay_history(agent, run.log, history):
         pipeline.feed(event)
-    generation, offset = pipeline.log_position
-    watch.position = await position_after(agent, run.log, generation, offset)
     if manifest.hooks:
         watch.listener = partial(_run_hooks, run.label.id)
+    if state.exit is not None:
+        # All is known, and what follows in the log is a later run's.
+        pipeline.feed(state.exit.event)
+        if not history.has_ended:
+            recorder.add(state.exit.event)
+        watch.feeders = []
+        return watch
+    generation, offset = pipeline.log_position
+    watch.position = await position_after(agent, run.log, generation, offset)
     _add_feeders(watch, catalogue, run, history.last_sample_ns)
     return watch
+
+
+def _record_past(recorder: Recorder, begun: Begun, history: History) -> None:
+    """Record what nobody did: no client was there, or it was killed before it could."""
+    if history.is_torn:
+        recorder.end_torn_line()
+    if not history.has_begun:
+        recorder.add(begun)
+    for change in history.changes:
+        recorder.add(change)
+    for part in history.unrecorded:
+        recorder.add(part)
 
 
 async def _run_hooks(run_id: str, agent: Agent, snapshot: Snapshot) -> None:
@@ -194,22 +210,18 @@ def _add_feeders(watch: Watch, catalogue: Catalogue, run: Run, since_ns: int) ->
                     watch.feed(end)
                     samples = group.create_task(_sample_unkept(agent, watch, run))
                     continue
-                if state.exit is None:
-                    await watch.catch_up(agent)
+                await watch.catch_up(agent)
                 if (stop := await read_stop(agent, run.folder)) is not None:
                     watch.feed(stop)
                 watch.feed(end.event)
             if samples is not None:
                 samples.cancel()
 
-    if state.exit is not None:
-        watch.feeders = [take_end]  # all else was read: what follows in the log is a later run's
-    else:
-        watch.feeders += [take_samples, take_end]
-        profile = catalogue.profile(run.spec.engine)
-        target = make_target(watch.agent, run.spec, profile, run_folder=run.folder)
-        server = state.server
-        watch.ask_through(target, (server.pid, server.start_ticks) if server else None)
+    watch.feeders += [take_samples, take_end]
+    profile = catalogue.profile(run.spec.engine)
+    target = make_target(watch.agent, run.spec, profile, run_folder=run.folder)
+    server = state.server
+    watch.ask_through(target, (server.pid, server.start_ticks) if server else None)
 
 
 async def _sample_unkept(agent: Agent, watch: Watch, run: Run) -> None:
