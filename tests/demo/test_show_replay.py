@@ -70,7 +70,7 @@ def test_a_replay_ends_with_the_statement_and_offers_no_run_that_does_not_exist(
 
     assert text.index("✓ ready after 11 min") < text.index("✗ crashed in graph-capture")
     statement = text[text.index("✗ crashed in graph-capture") :]
-    assert "cause  cuda-out-of-memory" in statement
+    assert "cause  gpu-memory-already-used" in statement
     assert "TP5 · in graph-capture" in statement
     assert "firedup restart" not in text
     assert "firedup attach" not in text

@@ -22,5 +22,5 @@ def test_the_pictures_are_real_views():
 
     assert "64/64 shards 100 %, and goes on" in pictures["loading"]
     assert "ready after" in pictures["ready"]
-    assert "cuda-out-of-memory" in pictures["explain"]
+    assert "gpu-memory-already-used" in pictures["explain"]
     assert PAPER.has_colour
