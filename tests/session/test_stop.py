@@ -1,86 +1,197 @@
-"""A stop follows the engine's table, ends for certain, and sweeps what is left behind."""
+"""A stop follows its engine's table, may be repeated, and sweeps its own run alone."""
 
-import asyncio
+import os
 import signal
-import sys
+import socket
 from pathlib import Path
 
-from workbench import LIMIT_S, Site
+import psutil
+import pytest
+from workbench import Site, free_port, recorded, until
 
-from firedup.core.model import Stage
-from firedup.host.process import find_members
-from firedup.session.launch import launch
-from firedup.session.order import Order
-from firedup.session.run import Run, find_run
+from firedup.core.error import RefusedError, UsageError
+from firedup.core.model import Verdict
+from firedup.session.prune import prune_runs
+from firedup.session.restart import change_command, describe_changes, restart_run
+from firedup.session.run import Run, find_run, list_runs
 from firedup.session.stop import stop_run
-
-STUBBORN = (
-    "import signal, sys, time\n"
-    "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
-    "open(sys.argv[1], 'w').close()\n"
-    "time.sleep(600)\n"
-)
+from firedup.testing.script import Http, Script, Stop, line
 
 
-async def start(site: Site, *argv: str) -> Run:
-    return await launch(site.agent, site.catalogue, Order(argv, name="s"))
+def lives(pid: int) -> bool:
+    try:
+        return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return False
 
 
-async def exists(path: Path) -> None:
-    async with asyncio.timeout(LIMIT_S):
-        while not path.exists():
-            await asyncio.sleep(0.01)
+async def start(site: Site, script: Script, *flags: str, name: str = "sglang") -> Run:
+    """A run whose log has begun, as the run it is now."""
+    run = await site.launch(site.serve(site.fake(script, name), *flags))
+    await until(site.watch(run, until="exit"), lambda now: now.log_size and now.processes)
+    return await find_run(site.agent, run.label.id)
 
 
-async def test_a_server_that_ignores_the_polite_signal_is_killed_in_the_end(
-    site: Site, tmp_path: Path
-) -> None:
-    run = await start(site, sys.executable, "-c", STUBBORN, str(tmp_path / "deaf"))
-    await exists(tmp_path / "deaf")
+async def test_a_server_that_heeds_the_first_signal_gets_no_other(site: Site) -> None:
+    run = await start(site, Script((line(0, "loading"),), stop=Stop((line(0, "bye"),), code=7)))
     said: list[str] = []
 
-    end = await stop_run(site.agent, site.catalogue, run, say=said.append, grace_s=0.2)
+    exited = await stop_run(site.agent, site.catalogue, run, say=said.append)
 
-    assert end is not None
-    assert end.signal == signal.SIGKILL
-    assert [text.split()[0] for text in said] == ["SIGTERM", "SIGKILL"]
+    assert exited is not None
+    assert (exited.code, exited.signal) == (7, None)
+    assert [text.split()[0] for text in said] == ["SIGTERM"]
+    assert f"pid {run.state.server.pid if run.state.server else None}" in said[0]
+    assert Path(run.log).read_text() == "loading\nbye\n"
 
 
-async def test_a_second_stop_does_no_harm(site: Site) -> None:
-    run = await start(site, "sleep", "600")
-    first = await stop_run(site.agent, site.catalogue, run, say=lambda _: None)
+async def test_a_server_that_ignores_the_first_signal_gets_the_table_s_next(site: Site) -> None:
+    run = await start(site, Script((line(0, "loading"),), stop=Stop(is_ignored=True)))
     said: list[str] = []
 
-    again = await find_run(site.agent, "s")
+    exited = await stop_run(site.agent, site.catalogue, run, say=said.append, grace_s=0.2)
+
+    assert exited is not None
+    assert exited.signal == signal.SIGKILL
+    assert [text.split(",")[0] for text in said] == [
+        f"SIGTERM to pid {exited.pid}",
+        "SIGKILL to the server's group",
+    ]
+
+
+async def test_a_stop_of_a_run_that_is_over_says_so_and_gives_the_same_end(site: Site) -> None:
+    run = await start(site, Script((line(0, "loading"),), stop=Stop(code=7)))
+    first = await stop_run(site.agent, site.catalogue, run, say=lambda text: None)
+    said: list[str] = []
+
+    again = await find_run(site.agent, run.label.id)
     second = await stop_run(site.agent, site.catalogue, again, say=said.append)
 
-    assert first == second
-    assert said == [f"s ({run.label.id}) has ended already"]
+    assert second == first
+    assert said == [f"{run.label.name} ({run.label.id}) has ended already"]
+    assert (await site.conclude(again)).explanation.verdict is Verdict.STOPPED
 
 
-async def test_the_stage_chooses_the_signal(site: Site) -> None:
-    program = site.program("import time; time.sleep(600)", name="vllm")
-    run = await start(site, program, "serve", "m", "--port", str(site.port))
+async def test_what_a_run_left_behind_is_swept_and_nobody_else(site: Site) -> None:
+    families = {
+        name: Script((line(0, "loading"),), children=("worker",), do_children_survive=True)
+        for name in ("sglang", "vllm")
+    }
+    mine = await start(site, families["sglang"])
+    site.port = free_port()
+    other = await start(site, families["vllm"], name="vllm")
+    assert mine.state.server is not None
+    assert other.state.server is not None
+    orphan = psutil.Process(mine.state.server.pid).children()[0].pid
+    stranger = psutil.Process(other.state.server.pid).children()[0].pid
+
+    await stop_run(site.agent, site.catalogue, mine, say=lambda text: None)
+
+    assert not lives(mine.state.server.pid)
+    assert not lives(orphan)
+    assert lives(stranger)
+    assert lives(other.state.server.pid)
+
+
+ARGV = ("python", "-m", "x", "--tp", "8", "--mem=0.8", "--trust", "--names", "a", "b")
+
+
+@pytest.mark.parametrize(
+    ("changed", "argv"),
+    [
+        ((), ARGV),
+        (("--tp", "4"), (*ARGV[:4], "4", *ARGV[5:])),
+        (("--mem=0.9",), (*ARGV[:5], "--mem=0.9", *ARGV[6:])),
+        (("--names", "c"), (*ARGV[:8], "c")),
+        (("--new", "1"), (*ARGV, "--new", "1")),
+        (("--no=--trust",), (*ARGV[:6], *ARGV[7:])),
+        (("--no=--names",), ARGV[:7]),
+        (("--bias", "-1.5"), (*ARGV, "--bias", "-1.5")),
+    ],
+)
+def test_changed_flags_take_the_place_of_their_namesakes(
+    changed: tuple[str, ...], argv: tuple[str, ...]
+) -> None:
+    assert change_command({}, ARGV, changed) == ({}, argv)
+
+
+def test_words_of_environment_change_the_environment_alone() -> None:
+    env, argv = change_command({"A": "1", "B": "2"}, ARGV, ("A=3", "C=4", "--tp", "4"))
+
+    assert env == {"A": "3", "B": "2", "C": "4"}
+    assert argv == (*ARGV[:4], "4", *ARGV[5:])
+
+
+@pytest.mark.parametrize("changed", [("tp", "4"), ("--no=--none",)])
+def test_a_change_that_is_none_is_a_user_s_mistake(changed: tuple[str, ...]) -> None:
+    with pytest.raises(UsageError):
+        change_command({}, ARGV, changed)
+
+
+def test_the_difference_names_what_changed_and_nothing_else() -> None:
+    env, argv = change_command({"A": "1"}, ARGV, ("B=2", "--tp", "4", "--no=--trust", "--x", "y"))
+
+    assert describe_changes({"A": "1"}, ARGV, env, argv) == (
+        "--tp 8 → 4",
+        "--trust given → not given",
+        "--x not given → y",
+        "B unset → 2",
+    )
+
+
+async def test_a_restart_is_the_same_command_with_the_changes_on_the_same_port(
+    site: Site, tmp_path: Path
+) -> None:
+    log = tmp_path / "server.log"
+    argv = site.serve(site.fake(recorded("s01_success.log")), "--tp", "8")
+    first = await site.launch(argv, name="daily", env=(("A", "1"),), log=str(log))
+    await site.conclude(first)
+
+    second, difference = await restart_run(
+        site.agent, site.catalogue, first, ("A=2", "--tp", "4"), say=lambda text: None
+    )
+    last = await site.conclude(second)
+
+    assert difference == ("--tp 8 → 4", "A 1 → 2")
+    assert last.explanation.verdict is Verdict.READY
+    assert second.manifest.argv == (*argv[:-1], "4")
+    assert dict(second.manifest.env) == {"A": "2"}
+    assert (second.label.name, second.manifest.restarted_from) == ("daily", first.label.id)
+    assert (second.log, second.state.log_start > 0) == (str(log), True)
+    assert not (await find_run(site.agent, first.label.id)).is_alive
+    assert (await find_run(site.agent, "daily")).label.id == second.label.id
+    assert (await find_run(site.agent, "daily~1")).label.id == first.label.id
+
+
+async def test_a_restart_waits_for_the_port_and_names_who_keeps_it(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("firedup.session.restart.PORT_WAIT_S", 0.3)
+    run = await start(site, Script((line(0, "loading"),), Http(open_s=3600)))
     said: list[str] = []
 
-    await stop_run(site.agent, site.catalogue, run, say=said.append, stage=Stage.LOAD_WEIGHTS)
+    with socket.create_server(("127.0.0.1", site.port)), pytest.raises(RefusedError) as refusal:
+        await restart_run(site.agent, site.catalogue, run, (), say=said.append)
 
-    assert said[0].startswith("SIGINT to pid")  # vLLM ignores SIGTERM while it loads
+    assert said[-1] == f"waiting for port {site.port}, held by pid {os.getpid()}"
+    assert f"belongs to pid {os.getpid()}" in str(refusal.value.evidence)
 
 
-async def test_what_the_server_left_behind_is_swept_and_nothing_else(site: Site) -> None:
-    other = await start(site, "sleep", "600")
-    run = await start(site, "sh", "-c", "setsid env -i sleep 601 & setsid sleep 602 & sleep 600")
-    keeper = run.state.keeper
-    assert keeper is not None
-    family = (keeper.pid, keeper.start_ticks)
-    async with asyncio.timeout(LIMIT_S):
-        while len(await find_members(site.agent, run.label.id, None, family)) < 4:
-            await asyncio.sleep(0.01)
-    said: list[str] = []
+async def test_prune_removes_what_is_over_and_never_a_living_run(site: Site) -> None:
+    over = await start(site, Script((line(0, "loading"),)))
+    await stop_run(site.agent, site.catalogue, over, say=lambda text: None)
+    site.port = free_port()
+    living = await start(site, Script((line(0, "loading"),)))
+    assert living.state.keeper is not None
+    os.kill(living.state.keeper.pid, signal.SIGKILL)
 
-    await stop_run(site.agent, site.catalogue, run, say=said.append)
+    runs = await list_runs(site.agent)
+    spared = await prune_runs(site.agent, runs, keep=0, older_than_s=3600)
+    shown = await prune_runs(site.agent, runs, keep=0, dry_run=True)
+    pruned = await prune_runs(site.agent, await list_runs(site.agent), keep=0)
 
-    assert await find_members(site.agent, run.label.id, None, family) == ()
-    assert len([text for text in said if text.startswith("sweeping")]) >= 2
-    assert (await find_run(site.agent, other.label.id)).is_alive
+    assert spared == ()
+    assert [run.label.id for run in shown] == [over.label.id]
+    assert [run.label.id for run in pruned] == [over.label.id]
+    assert not Path(over.folder).exists()
+    assert [run.label.id for run in await list_runs(site.agent)] == [living.label.id]

@@ -45,9 +45,10 @@ async def restart_run(
         setup=manifest.setup,
         login=manifest.login,
         cwd=manifest.cwd,
-        log=manifest.log if manifest.log and not manifest.log.startswith(run.folder) else None,
+        log=None if run.log.startswith(f"{run.folder}/") else run.log,
         timeout_s=manifest.timeout_s,
         hooks=tuple((hook.on, hook.command) for hook in manifest.hooks),
+        engine=run.spec.engine,
         restarted_from=manifest.id,
         force=force,
     )
