@@ -233,3 +233,13 @@ def test_an_http_server_without_a_model_is_not_ready() -> None:
 def test_an_older_build_shows_speed_and_acceptance() -> None:
     gauges = {gauge.name: gauge.last for gauge in explain(OLD.encode()).gauges}
     assert gauges == {"generation_tokens_per_s": 71.03, "accept_rate": 0.57576}
+
+
+@pytest.mark.parametrize(
+    ("info", "version"), [("b11520-0c1d2e3f4", "b11520-0c1d2e3f4"), ("b0-unknown", None)]
+)
+def test_a_build_that_does_not_know_its_version_has_none(info: str, version: str | None) -> None:
+    line = f"0.00.003.162 I srv          init: build_info: {info}\n"
+    found = explain(b"0.00.000.370 I srv          init: initializing ...\n" + line.encode())
+
+    assert (found.engine, found.version) == ("llama-cpp", version)
