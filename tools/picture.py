@@ -1,7 +1,6 @@
 """Draws the terminal pictures of the README: the real views over the replays of `firedup demo`.
 
-python -m tools.picture            writes docs/picture/*.svg
-python -m tools.picture --check    ends with 1 when they are not what the views draw today
+`python -m tools.picture` writes docs/picture/*.svg; `tools.check_picture` says which are old.
 """
 
 from __future__ import annotations
@@ -45,21 +44,21 @@ _PIECE = re.compile(r"\x1b\[([0-9;]*)m|([^\x1b]+)")
 
 
 def main() -> int:
-    """Write the pictures, or compare them with what lies there."""
-    is_check = "--check" in sys.argv[1:]
-    stale: list[Path] = []
+    """Write the pictures."""
+    FOLDER.mkdir(parents=True, exist_ok=True)
     for name, lines in draw_pictures():
-        path = FOLDER / f"{name}.svg"
-        text = render_svg(lines)
-        if is_check:
-            if not path.is_file() or path.read_text(encoding="utf-8") != text:
-                stale.append(path)
-        else:
-            FOLDER.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
-    for old in stale:
-        print(f"{old}: not what the views draw today; run python -m tools.picture")
-    return 1 if stale else 0
+        (FOLDER / f"{name}.svg").write_text(render_svg(lines), encoding="utf-8")
+    return 0
+
+
+def find_stale(folder: Path) -> list[Path]:
+    """The pictures in `folder` that are not there, or not what the views draw today."""
+    drawn = {folder / f"{name}.svg": render_svg(lines) for name, lines in draw_pictures()}
+    return [
+        path
+        for path, text in drawn.items()
+        if not path.is_file() or path.read_text(encoding="utf-8") != text
+    ]
 
 
 def draw_pictures() -> Iterator[tuple[str, list[str]]]:

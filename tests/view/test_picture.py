@@ -2,7 +2,7 @@ import re
 from xml.etree import ElementTree as ET
 
 from firedup.view.paper import Paper
-from tools.picture import PAPER, draw_pictures, render_svg
+from tools.picture import PAPER, draw_pictures, find_stale, render_svg
 
 TEXT = "{http://www.w3.org/2000/svg}text"
 
@@ -24,3 +24,14 @@ def test_the_pictures_are_real_views():
     assert "ready after" in pictures["ready"]
     assert "gpu-memory-already-used" in pictures["explain"]
     assert PAPER.has_colour
+
+
+def test_a_picture_that_is_old_or_missing_is_found(tmp_path):
+    for name, lines in draw_pictures():
+        (tmp_path / f"{name}.svg").write_text(render_svg(lines), encoding="utf-8")
+    whole = find_stale(tmp_path)
+    (tmp_path / "ready.svg").write_text("old", encoding="utf-8")
+    (tmp_path / "explain.svg").unlink()
+
+    assert whole == []
+    assert sorted(path.name for path in find_stale(tmp_path)) == ["explain.svg", "ready.svg"]
