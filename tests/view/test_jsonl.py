@@ -5,7 +5,7 @@ from dataclasses import replace
 from firedup.core.model import Stage, Verdict
 from firedup.view.jsonl import JsonLines
 from tests.view import story
-from tests.view.test_record import DOCUMENT, documented
+from tests.view.test_record import documented, documented_events
 
 
 def kinds(lines):
@@ -106,8 +106,7 @@ def test_every_key_of_every_event_is_documented():
     lines += view.feed(later(story.ready(), 500)) + view.feed(later(story.stalled(), 600))
     events = [json.loads(line) for line in lines]
     head = documented("event")
-    text = DOCUMENT.read_text(encoding="utf-8")
-    own = dict(re.findall(r"<!-- own: ([\w-]+) --> (.*) \|", text))
+    own = documented_events("`firedup run`, `watch`, `attach` and `restart --json`")
 
     assert {event["event"] for event in events} == set(own)
     for event in events:

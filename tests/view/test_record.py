@@ -1,9 +1,24 @@
+import ast
 import json
 import re
 from dataclasses import fields, replace
 from pathlib import Path
 
-from firedup.core.model import Evidence, Explanation, Finding, RunLabel, Severity, State, Verdict
+import pytest
+
+import firedup.demo
+from firedup.core.model import (
+    Evidence,
+    Explanation,
+    Finding,
+    Ownership,
+    RunLabel,
+    Severity,
+    Speculation,
+    Stage,
+    State,
+    Verdict,
+)
 from firedup.view.jsonl import JsonLines
 from firedup.view.record import record_explanation, render_json, scrub
 from firedup.view.result import record_result
@@ -22,6 +37,12 @@ def documented(name: str) -> set[str]:
         for row in table.splitlines()[2:]
         for key in re.findall(r"`([a-z_0-9]+)`", row.split("|")[1])
     }
+
+
+def documented_events(section: str) -> dict[str, str]:
+    """The kinds of events under a heading, with what is said of their own keys."""
+    text = DOCUMENT.read_text(encoding="utf-8").split(f"\n## {section}\n", 1)[1]
+    return dict(re.findall(r"<!-- own: ([\w-]+) --> (.*) \|", text.split("\n## ", 1)[0]))
 
 
 def full_explanation() -> Explanation:
@@ -63,6 +84,27 @@ def test_every_key_of_the_list_of_runs_is_documented():
 
     assert set(record) == documented("ps")
     assert set(record["runs"][0]) == documented("run")
+
+
+def test_the_demos_own_events_are_documented():
+    told: dict[str, set[str]] = {}
+    for path in Path(firedup.demo.__file__).parent.glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "tell":
+                keys = {keyword.arg for keyword in node.keywords if keyword.arg}
+                told.setdefault(ast.literal_eval(node.args[0]), set()).update(keys)
+    said = documented_events("`firedup demo --json`")
+
+    assert set(told) == set(said)
+    for kind, keys in told.items():
+        assert keys <= set(re.findall(r"`(\w+)`", said[kind])), kind
+
+
+@pytest.mark.parametrize("words", [Verdict, Stage, State, Severity, Speculation, Ownership])
+def test_every_word_of_a_closed_set_is_documented(words):
+    named = set(re.findall(r"`([a-z-]+)`", DOCUMENT.read_text(encoding="utf-8")))
+
+    assert {str(word) for word in words} <= named
 
 
 def test_every_field_of_the_model_reaches_the_record():
