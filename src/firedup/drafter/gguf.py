@@ -45,6 +45,8 @@ _BLOCKS = {
     34: (256, 54),
     35: (256, 66),
     39: (32, 17),
+    40: (64, 36),
+    41: (128, 18),
 }
 _KEPT_ITEMS = 64  # of an array; token lists are only counted
 

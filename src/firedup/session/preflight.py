@@ -41,7 +41,8 @@ def _local_path(path: str, cwd: str) -> str | None:
 
 def _is_surely_path(path: str) -> bool:
     """A name such as org/model may be a hub's; these forms may not."""
-    return path.startswith(("/", "./", "../", "~")) or path.endswith((".gguf", ".safetensors"))
+    is_formed = path.startswith(("/", "./", "../", "~")) or path.count("/") > 1
+    return is_formed or path.endswith((".gguf", ".safetensors"))
 
 
 async def _check_folder(agent: Agent, cwd: str) -> list[Finding]:
@@ -108,8 +109,12 @@ async def _check_log(agent: Agent, path: str) -> list[Finding]:
         text = f"{path} is a folder"
     elif facts.exists and not facts.is_writable:
         text = f"{path}: not writable"
-    elif not facts.exists and not facts.is_nearest_writable:
-        text = f"{facts.nearest}: not writable, so {path} cannot be created"
+    elif not facts.exists:
+        nearest = (await check_paths(agent, (facts.nearest,)))[0].file
+        is_folder = nearest is not None and nearest.kind == "folder"
+        if not is_folder or not facts.is_nearest_writable:
+            fault = "not writable" if is_folder else "not a folder"
+            text = f"{facts.nearest}: {fault}, so {path} cannot be created"
     if text is None:
         return []
     return [
