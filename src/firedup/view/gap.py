@@ -1,4 +1,4 @@
-"""Ranks that stand apart: a line when it lasts, and one when they are together again."""
+"""Ranks that stand apart: when that is worth a line, and how long a picture shows it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from firedup.core.model import Snapshot, Stage
 from firedup.view.phrase import find_behind, say_passed, say_ranks
 
 _LASTS_NS = 10_000_000_000
+_FLASH_NS = 2_000_000_000
+_STAYS_S = 1.0
 
 
 class Gap:
@@ -41,3 +43,32 @@ class Gap:
 
     def _was_told_just_now(self, snapshot: Snapshot) -> bool:
         return self._told_ns is not None and snapshot.now_ns - self._told_ns < _LASTS_NS
+
+
+class Standing:
+    """What a picture shows of ranks that stand apart: nothing that flashes by.
+
+    Ranks that meet again within two seconds of the host's time are not shown at all; what was
+    shown stays for a second of the reader's, which is more when time is replayed fast.
+    """
+
+    def __init__(self) -> None:
+        self._since_ns: int | None = None
+        self._shown = ""
+        self._until_s = 0.0
+
+    def feed(self, snapshot: Snapshot, at_s: float) -> None:
+        """Take a snapshot that came at `at_s` of the reader's clock."""
+        text = say_ranks(snapshot)
+        if not text:
+            self._since_ns = None
+            return
+        if self._since_ns is None:
+            self._since_ns = snapshot.now_ns
+            self._shown = self._shown if at_s < self._until_s else ""
+        if snapshot.now_ns - self._since_ns >= _FLASH_NS:
+            self._shown, self._until_s = text, at_s + _STAYS_S
+
+    def say(self, at_s: float) -> str:
+        """The text to show at `at_s`."""
+        return self._shown if self._since_ns is not None or at_s < self._until_s else ""

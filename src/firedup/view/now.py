@@ -24,7 +24,14 @@ _LONG_QUIET_S = 60.0
 _IN_FULL = ("waits for", "log")  # what needs its label to be understood
 
 
-def render_now(snapshot: Snapshot, paper: Paper, *, pace: Pace, age_s: float = 0.0) -> list[str]:
+def render_now(
+    snapshot: Snapshot,
+    paper: Paper,
+    *,
+    pace: Pace,
+    ranks: str | None = None,
+    age_s: float = 0.0,
+) -> list[str]:
     """An empty line and the facts below it; nothing when nothing is known."""
     quiet_s = 0.0 if snapshot.quiet_s is None else snapshot.quiet_s + age_s
     quiet = f"quiet for {render_duration(int(quiet_s))}" if quiet_s >= QUIET_S else ""
@@ -34,7 +41,7 @@ def render_now(snapshot: Snapshot, paper: Paper, *, pace: Pace, age_s: float = 0
     facts = (
         ("cause", say_cause(snapshot), "red"),
         ("", say_state(snapshot), "yellow"),
-        ("ranks", say_ranks(snapshot), ""),
+        ("ranks", say_ranks(snapshot) if ranks is None else ranks, ""),
         ("waits for", say_wait(snapshot), ""),
         ("last line", say_last_line(snapshot), "faint"),
         ("log", quiet, "yellow" if quiet_s >= _LONG_QUIET_S and not is_busy else ""),

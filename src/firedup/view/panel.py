@@ -23,19 +23,23 @@ def render_panel(
     paper: Paper,
     *,
     pace: Pace | None = None,
+    ranks: str | None = None,
     age_s: float = 0.0,
     rows: int = 40,
     is_closed: bool = False,
 ) -> list[str]:
     """The lines of the picture, each no wider than the paper and no more than `rows`.
 
-    `age_s` is how old the snapshot is; running times go on by so much. `is_closed` leaves out what
-    only matters while it goes on.
+    `ranks` is what to say of ranks that stand apart, None for what the snapshot says. `age_s` is
+    how old the snapshot is; running times go on by so much. `is_closed` leaves out what only
+    matters while it goes on.
     """
     age_s = 0.0 if snapshot.is_final or is_closed else age_s
     drawing = _Drawing(snapshot, paper, age_s)
     stages = drawing.stages()
-    facts = [] if is_closed else render_now(snapshot, paper, pace=pace or Pace(), age_s=age_s)
+    facts: list[str] = []
+    if not is_closed:
+        facts = render_now(snapshot, paper, pace=pace or Pace(), ranks=ranks, age_s=age_s)
     head = drawing.head()
     over = max(0, len(head) + len(stages) + len(facts) - rows)
     dropped = min(over, max(0, len(stages) - _MOST_TELLING_STAGES))

@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Self, TextIO
 
 from firedup.core.model import Snapshot
+from firedup.view.gap import Standing
 from firedup.view.pace import Pace
 from firedup.view.panel import render_panel
 from firedup.view.paper import Paper
@@ -46,6 +47,7 @@ class Terminal:
         self._size = size or self._ask_size
         self._region = Region()
         self._pace = Pace()
+        self._standing = Standing()
         self._fed: tuple[Snapshot, Pace, float] | None = None
         self._wake = threading.Event()
         self._is_over = False
@@ -72,7 +74,9 @@ class Terminal:
             raise self._fault
         before = self._fed
         self._pace = self._pace.feed(snapshot)
-        self._fed = (snapshot, self._pace, self._clock())
+        now_s = self._clock()
+        self._standing.feed(snapshot, now_s)
+        self._fed = (snapshot, self._pace, now_s)
         if before is None or before[0].explanation.verdict is not snapshot.explanation.verdict:
             self._wake.set()
         return ()
@@ -113,11 +117,13 @@ class Terminal:
     def _draw(self, snapshot: Snapshot, pace: Pace, at_s: float) -> None:
         with self._writing:
             columns, rows = self._size()
+            now_s = self._clock()
             lines = render_panel(
                 snapshot,
                 self._fitting_paper(columns),
                 pace=pace,
-                age_s=max(0.0, self._clock() - at_s),
+                ranks=self._standing.say(now_s),
+                age_s=max(0.0, now_s - at_s),
                 rows=max(1, rows - 1),
             )
             self._write(self._region.draw(lines, columns=columns, rows=rows))
