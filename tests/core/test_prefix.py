@@ -27,6 +27,7 @@ DAY_NS = 1_767_225_600 * 1_000_000_000  # 2026-01-01 00:00:00 UTC
         ("[rank0]: Traceback (most recent call last):", None, Source("rank0")),
         ("sglang-1  | [2026-01-01 00:00:00 TP0] x", "x", Source("TP0")),
         ("2026-01-01T00:00:00.5Z [2026-01-01 00:00:00 TP0] x", "x", Source("TP0")),
+        ("2026-01-01 00:00:00 Traceback (most recent", "Traceback (most recent", Source()),
         ("[pod/sglang-0/main] [2026-01-01 00:00:00 TP0] x", "x", Source("TP0")),
         ("plain text (with pid=3) and [2026] brackets", None, Source()),
     ],

@@ -16,6 +16,7 @@ ESCAPE = re.compile(r"\x1b(?:\[[0-9;:?]*[ -/]*[@-~]|\][^\x07\x1b\r\n]*(?:\x07|\x
 # Written by whoever collected the log, outermost first; peeled off as often as they occur.
 _COLLECTOR = re.compile(
     r"(?:\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d) +(?:std(?:out|err) [FP] )?"
+    r"|\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:[.,]\d+)? "
     r"|\[pod/[^\]]{1,200}\] "
     r"|[A-Za-z][\w.-]{0,60}-\d+ +\| ?"
     r"|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d [\w.-]{1,64} [\w@./-]{1,64}\[\d+\]: )"
