@@ -10,13 +10,14 @@ from firedup.core.model import Line
 from firedup.core.numbering import count_newlines
 from firedup.core.rule import Matcher
 
-# Gauge lines are read in full in the first window of a log and sampled at the head of each later
-# one: a long serving phase holds millions of them. Windows lie at fixed offsets, so slicing changes
-# nothing. The newest are looked for in the last bytes of the log.
-WINDOW_BYTES = 1 << 23
+# Gauge lines are read in full at the beginning of a log and sampled at the head of each later
+# window: a long serving phase holds millions of them. Windows lie at fixed offsets, so slicing
+# changes nothing. The newest are looked for in the last bytes of the log.
+WINDOW_BYTES = 1 << 22
+FIRST_HEAD_BYTES = 1 << 20
 HEAD_BYTES = 1 << 14
 GAUGES_IN_FIRST_WINDOW = 256
-GAUGES_IN_LATER_WINDOWS = 2
+GAUGES_IN_LATER_WINDOWS = 1
 
 _LF, _CR, _ESC = 0x0A, 0x0D, 0x1B
 
@@ -168,7 +169,7 @@ class Sieve:
 
 
 class _GaugeBudget:
-    """Which gauge lines are read: all in the first window, a few in the head of each later one."""
+    """Which gauge lines are read: all at the log's beginning, a few in the head of each window."""
 
     def __init__(self, literals: tuple[bytes, ...]) -> None:
         self._literals = literals
@@ -192,9 +193,9 @@ class _GaugeBudget:
         positions: list[int] = []
         for window in range(base // WINDOW_BYTES, (base + size) // WINDOW_BYTES + 1):
             first = max(0, window * WINDOW_BYTES - base)
-            length = HEAD_BYTES if window else WINDOW_BYTES
-            stop = min(size, window * WINDOW_BYTES + length - base)
-            self.has_skipped |= window > 0
+            head = HEAD_BYTES if window else min(FIRST_HEAD_BYTES, WINDOW_BYTES)
+            stop = min(size, window * WINDOW_BYTES + head - base)
+            self.has_skipped |= base + size > window * WINDOW_BYTES + head
             if first < stop:
                 for literal in self._literals:
                     positions += self._of(literal, block, first, stop, window)
