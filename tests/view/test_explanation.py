@@ -6,7 +6,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
-from firedup.core.model import Explanation, Followed, Gauge, Stage, StageSpan, Verdict
+from firedup.core.model import (
+    Evidence,
+    Explanation,
+    Finding,
+    Followed,
+    Gauge,
+    Severity,
+    Stage,
+    StageSpan,
+    Verdict,
+)
 from firedup.view.explanation import render_explanation
 from firedup.view.paper import Paper, count_columns
 from tests.view import story
@@ -93,8 +103,7 @@ what followed
     Capture cuda graph faile...f memory.
   line 460 wrapper
     Received sigquit from a ... process.
-  line 463 teardown
-    Killed
+  line 463   teardown Killed
 
 findings
   - port-was-free: Port 30000 was free
@@ -171,6 +180,63 @@ def test_equal_lines_that_followed_are_counted_once():
     assert "d broke" in text
     assert "e broke" not in text
     assert "and 3 more" in text
+
+
+def test_what_only_repeats_the_cause_did_not_follow_from_it():
+    cause = replace(story.CAUSE, line="[2026-11-29 12:00:00 TP0] IndexError: index 7 is too large")
+    again = Followed("[2026-11-29 12:00:01 TP1] IndexError: index 8 is too large", 30, "cause")
+    other = Followed("Engine died", 31, "wrapper")
+    explanation = replace(story.crashed().explanation, cause=cause, followed=(again, other))
+
+    text = say(explanation)
+    assert "what followed\n  line 31    wrapper  Engine died\n" in text
+
+
+def test_an_orderly_end_makes_room_for_what_tells_more():
+    ends = tuple(Followed(f"step {word}", n, "teardown") for n, word in enumerate("abcdef"))
+    wrapper = Followed("Engine died", 31, "wrapper")
+    explanation = replace(story.crashed().explanation, followed=(*ends, wrapper))
+
+    text = say(explanation)
+    assert "step d\n  line 31    wrapper  Engine died\n  and 2 more" in text
+
+
+def finding(name, severity):
+    return Finding(
+        name, severity, f"About {name}.", (Evidence("line", f"seen {name}", 3),), f"Mend {name}."
+    )
+
+
+def test_notes_are_few_and_say_no_more_than_they_must():
+    notes = tuple(finding(f"note-{n}", Severity.NOTE) for n in range(6))
+    grave = (finding("bad", Severity.WARNING), finding("worse", Severity.SEVERE))
+
+    text = say(replace(story.ready().explanation, findings=(*notes, *grave)))
+    assert text.split("findings\n")[1] == snapshot("""\
+  ✗ worse: About worse.
+    line 3: seen worse
+    → Mend worse.
+  ! bad: About bad.
+    line 3: seen bad
+    → Mend bad.
+  · note-0: About note-0.
+    → Mend note-0.
+  and 5 more, all of them in the output of --json\
+""")
+
+
+def test_notes_are_faint():
+    notes = (finding("note", Severity.NOTE),)
+
+    text = say(replace(story.ready().explanation, findings=notes), has_colour=True)
+    assert "\x1b[2m  · note: About note.\x1b[0m" in text
+
+
+def test_requests_are_counted_in_whole_numbers():
+    gauges = (Gauge("running", 1, 1.5, 0, 1200, 9),)
+
+    text = say(replace(story.ready().explanation, gauges=gauges))
+    assert "  running requests     1  1.50    0  1,200      9" in text
 
 
 def test_the_rank_that_took_longest_is_named():

@@ -11,6 +11,9 @@ from firedup.view.prefix import strip_advice, strip_prefix
 from firedup.view.redact import clean
 
 MOST_FOLLOWED = 5
+MOST_FINDINGS = 6
+MOST_NOTES = 3  # beside findings that matter more there is room for fewer
+_LEAST_FOLLOWED = 48  # columns: a message that needs more than it has beside its place goes below
 _MOST_QUOTED = 3
 _VARYING = re.compile(r"0x[0-9a-fA-F]+|\d+")
 
@@ -41,50 +44,79 @@ def render_cause(cause: Cause, paper: Paper) -> list[str]:
     return lines
 
 
-def render_followed(followed: tuple[Followed, ...], paper: Paper) -> list[str]:
-    """What followed from the cause: equal messages counted once, at most five of them."""
+def render_followed(
+    followed: tuple[Followed, ...], paper: Paper, *, cause: Cause | None = None
+) -> list[str]:
+    """What followed from the cause: equal messages counted once, at most five, in their order.
+
+    Where there are more, those of an orderly end go first. What only repeats `cause` is left out.
+    """
+    known = _VARYING.sub("#", _message(cause.line)) if cause else None
     groups: dict[tuple[str, str], list[Followed]] = {}
     for item in followed:
-        message = strip_prefix(clean(item.line))
-        groups.setdefault((item.role, _VARYING.sub("#", message)), []).append(item)
-    lines = []
-    for (role, _), items in list(groups.items())[:MOST_FOLLOWED]:
-        first = items[0]
-        place = f"line {first.line_number}" if first.line_number is not None else ""
-        times = f" × {len(items)}" if len(items) > 1 else ""
-        head = f"  {pad(place, 10)} {pad(role, 8)} "
-        message = strip_advice(strip_prefix(clean(first.line)))
-        room = paper.columns - count_columns(head) - count_columns(times)
-        if room < 24:
-            lines.append(paper.paint(f"  {place} {role}{times}".rstrip(), "faint"))
-            lines.append("    " + paper.cut_message(message, paper.columns - 4))
-        else:
-            lines.append(paper.paint(head, "faint") + paper.cut_message(message, room) + times)
-    hidden = sum(len(items) for items in list(groups.values())[MOST_FOLLOWED:])
+        message = _VARYING.sub("#", _message(item.line))
+        if message != known:
+            groups.setdefault((item.role, message), []).append(item)
+    telling = sorted(groups, key=lambda key: key[0] == "teardown")[:MOST_FOLLOWED]
+    lines: list[str] = []
+    for key, items in groups.items():
+        if key in telling:
+            lines += _followed(items, paper)
+    hidden = sum(len(items) for key, items in groups.items() if key not in telling)
     if hidden:
         lines.append(paper.paint(f"  and {hidden} more", "faint"))
     return lines
 
 
+def _followed(items: list[Followed], paper: Paper) -> list[str]:
+    first = items[0]
+    place = f"line {first.line_number}" if first.line_number is not None else ""
+    times = f" × {len(items)}" if len(items) > 1 else ""
+    head = f"  {pad(place, 10)} {pad(first.role, 8)} "
+    message = _message(first.line)
+    room = paper.columns - count_columns(head) - count_columns(times)
+    if room < min(_LEAST_FOLLOWED, count_columns(message)):
+        return [
+            paper.paint(f"  {place} {first.role}{times}".rstrip(), "faint"),
+            "    " + paper.cut_message(message, paper.columns - 4),
+        ]
+    return [paper.paint(head, "faint") + paper.cut_message(message, room) + times]
+
+
 def render_findings(findings: tuple[Finding, ...], paper: Paper) -> list[str]:
-    """The findings, the most severe first, each with its evidence and remedy."""
-    lines: list[str] = []
-    for finding in sorted(findings, key=lambda item: list(Severity).index(item.severity)):
-        symbol, tone = {
-            Severity.SEVERE: ("✗", "red"),
-            Severity.WARNING: ("!", "yellow"),
-            Severity.NOTE: ("·", "cyan"),
-        }[finding.severity]
-        name = clean(finding.id)
-        folded = paper.fold(f"{name}: {clean(finding.message)}", indent="  ! ", rest="    ")
+    """The findings, the most severe first, with evidence and remedy; notes are few and faint."""
+    order = list(Severity)
+    ranked = sorted(findings, key=lambda item: order.index(item.severity))
+    notes = [finding for finding in ranked if finding.severity is Severity.NOTE]
+    grave = ranked[: len(ranked) - len(notes)]
+    shown = grave[:MOST_FINDINGS]
+    shown += notes[: max(1, MOST_NOTES - len(shown))]
+    lines = [line for finding in shown for line in _finding(finding, paper)]
+    if len(shown) < len(ranked):
+        hidden = f"and {len(ranked) - len(shown)} more, all of them in the output of --json"
+        lines += [paper.paint(line, "faint") for line in paper.fold(hidden, indent="  ")]
+    return lines
+
+
+def _finding(finding: Finding, paper: Paper) -> list[str]:
+    symbol, tone = {
+        Severity.SEVERE: ("✗", "red"),
+        Severity.WARNING: ("!", "yellow"),
+        Severity.NOTE: ("·", "faint"),
+    }[finding.severity]
+    is_note = finding.severity is Severity.NOTE
+    name = clean(finding.id)
+    folded = paper.fold(f"{name}: {clean(finding.message)}", indent="  ! ", rest="    ")
+    if is_note:
+        lines = [folded[0].replace("!", symbol, 1), *folded[1:]]
+    else:
         painted = paper.paint(symbol, tone, "bold") + " " + paper.paint(f"{name}:", tone)
-        lines.append(folded[0].replace(f"! {name}:", painted, 1))
-        lines += folded[1:]
+        lines = [folded[0].replace(f"! {name}:", painted, 1), *folded[1:]]
         for evidence in finding.evidence:
             lines += render_evidence(evidence, paper, indent="    ")
-        if finding.remedy:
-            lines += paper.fold(clean(finding.remedy), indent="    → ")
-    return lines
+    if finding.remedy:
+        lines += paper.fold(clean(finding.remedy), indent="    → ")
+    return [paper.paint(line, "faint") for line in lines] if is_note else lines
 
 
 def render_evidence(evidence: Evidence, paper: Paper, *, indent: str) -> list[str]:
@@ -92,7 +124,7 @@ def render_evidence(evidence: Evidence, paper: Paper, *, indent: str) -> list[st
     place = f"line {evidence.line_number}" if evidence.line_number is not None else evidence.kind
     head = f"{indent}{place}: "
     room = max(16, paper.columns - count_columns(head))
-    text = strip_prefix(clean(evidence.text))
+    text = _message(evidence.text)
     return [paper.paint(head + paper.cut_message(text, room), "faint")]
 
 
@@ -100,7 +132,7 @@ def _quote(line: str, paper: Paper) -> list[str]:
     """The line of the log without its prefix, cut inside to three lines (on narrow paper more)."""
     bar = "  │ "
     inner = replace(paper, columns=paper.columns - count_columns(bar))
-    text = strip_advice(strip_prefix(clean(line)))
+    text = _message(line)
     least = MESSAGE_HEAD + 12  # so much of it is shown, however many lines that takes
     room = max(least, _MOST_QUOTED * inner.columns)
     parts = inner.fold(text)
@@ -108,3 +140,7 @@ def _quote(line: str, paper: Paper) -> list[str]:
         parts = inner.fold(inner.cut_message(text, room))
         room -= 8
     return [paper.paint(bar, "red") + part for part in parts]
+
+
+def _message(line: str) -> str:
+    return strip_advice(strip_prefix(clean(line)))

@@ -18,6 +18,7 @@ from firedup.view.quantity import (
 from firedup.view.redact import clean
 
 _ENDS = (Verdict.CRASHED, Verdict.STOPPED)
+_COUNTS = ("running", "waiting")
 _GAUGE_NAMES = {
     "accept_length": "acceptance length",
     "accept_rate": "acceptance rate",
@@ -46,7 +47,8 @@ def render_explanation(
         lines += render_section(
             "cause", render_cause(explanation.cause, paper), paper, is_joined=True
         )
-    lines += render_section("what followed", render_followed(explanation.followed, paper), paper)
+    followed = render_followed(explanation.followed, paper, cause=explanation.cause)
+    lines += render_section("what followed", followed, paper)
     lines += render_section("findings", render_findings(explanation.findings, paper), paper)
     lines += render_section("gauges in the log", render_gauges(explanation.gauges, paper), paper)
     notes = [line for note in explanation.notes for line in paper.fold(clean(note), indent="  · ")]
@@ -107,7 +109,10 @@ def render_gauges(gauges: tuple[Gauge, ...], paper: Paper) -> list[str]:
     rows = [
         (
             _GAUGE_NAMES.get(gauge.name, clean(gauge.name).replace("_", " ")),
-            *(render_figure(x) for x in (gauge.last, gauge.mean, gauge.least, gauge.greatest)),
+            *(
+                _say_figure(gauge, value)
+                for value in (gauge.last, gauge.mean, gauge.least, gauge.greatest)
+            ),
             f"{gauge.count:,}" + (" sampled" if gauge.is_sampled else ""),
         )
         for gauge in sorted(gauges, key=_rank_gauge)
@@ -132,6 +137,13 @@ def render_gauges(gauges: tuple[Gauge, ...], paper: Paper) -> list[str]:
         )
         for row in (titles, *rows)
     ]
+
+
+def _say_figure(gauge: Gauge, value: float) -> str:
+    """A number of requests is whole, unless it is a mean."""
+    if gauge.name in _COUNTS and float(value).is_integer():
+        return f"{int(value):,}"
+    return render_figure(value)
 
 
 def _rank_gauge(gauge: Gauge) -> int:

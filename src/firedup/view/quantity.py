@@ -10,6 +10,8 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 def render_duration(seconds: float) -> str:
     """A length of time in its two most telling units: "0.4 s", "5 min 13 s", "1 h 02 min"."""
     seconds = max(0.0, seconds)
+    if 0 < seconds < 0.05:
+        return "<0.1 s"
     if seconds < 9.95:
         return f"{seconds:.1f} s".replace(".0", "")
     whole = round(seconds)

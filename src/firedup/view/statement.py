@@ -37,9 +37,8 @@ def render_statement(snapshot: Snapshot, paper: Paper) -> str:
         lines += render_section(
             "cause", render_cause(explanation.cause, paper), paper, is_joined=True
         )
-        lines += render_section(
-            "what followed", render_followed(explanation.followed, paper), paper
-        )
+        followed = render_followed(explanation.followed, paper, cause=explanation.cause)
+        lines += render_section("what followed", followed, paper)
     lines += render_section("findings", render_findings(explanation.findings, paper), paper)
     lines += _hints(snapshot, paper)
     return paper.finish(lines)
