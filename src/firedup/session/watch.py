@@ -8,7 +8,7 @@ import re
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from firedup.core.error import HostError
@@ -155,6 +155,8 @@ class Watch:
                 self._record_verdict(snapshot)
                 is_over = self._is_over(snapshot)
                 await self._tell(snapshot, is_over=is_over)
+                if is_over and snapshot.explanation.verdict is not Verdict.READY:
+                    snapshot = replace(snapshot, is_final=True)
                 yield snapshot
                 if is_over:
                     break
