@@ -89,7 +89,11 @@ cause  cuda-out-of-memory-graph-capture
   graphs were captured.
   | torch.OutOfMemoryError: CUDA out of
   | memory. Tried to allocate 1.31 GiB.
-  | ...ess has 138.77 GiB memory in use.
+  | GPU 7 has a total capacity of 139.80
+  | GiB of which 1.02 GiB is free.
+  | Including non-PyTorch memory, this
+  | process has 138.77 GiB memory in
+  | use.
   line 412 - TP7 - in graph-capture -
   rule sglang/cuda-out-of-memory
 

@@ -26,7 +26,7 @@ def test_a_message_keeps_its_beginning_and_a_bit_of_its_end():
     message = "abcdefghij" * 7 + "0123456789" * 20
 
     assert Paper().cut_message(message, 90) == message[:60] + "…" + message[-29:]
-    assert Paper().cut_message(message, 150) == message[:100] + "…" + message[-49:]
+    assert Paper().cut_message(message, 150) == message[:102] + "…" + message[-47:]
     assert Paper().cut_message(message, 66) == message[:54] + "…" + message[-11:]
     assert Paper().cut_message(message, 30) == message[:20] + "…" + message[-9:]
 

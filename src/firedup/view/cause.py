@@ -14,7 +14,8 @@ MOST_FOLLOWED = 5
 MOST_FINDINGS = 6
 MOST_NOTES = 3  # beside findings that matter more there is room for fewer
 _LEAST_FOLLOWED = 48  # columns: a message that needs more than it has beside its place goes below
-_MOST_QUOTED = 3
+_MOST_QUOTED = 3  # lines of a cause, or as many as are needed for …
+_MOST_COLUMNS = 225  # … so much of it
 _VARYING = re.compile(r"0x[0-9a-fA-F]+|\d+")
 
 
@@ -129,14 +130,15 @@ def render_evidence(evidence: Evidence, paper: Paper, *, indent: str) -> list[st
 
 
 def _quote(line: str, paper: Paper) -> list[str]:
-    """The line of the log without its prefix, cut inside to three lines (on narrow paper more)."""
+    """The line of the log without its prefix, cut inside where it is too long."""
     bar = "  │ "
     inner = replace(paper, columns=paper.columns - count_columns(bar))
     text = _message(line)
     least = MESSAGE_HEAD + 12  # so much of it is shown, however many lines that takes
-    room = max(least, _MOST_QUOTED * inner.columns)
+    most = max(_MOST_QUOTED, -(-_MOST_COLUMNS // inner.columns))
+    room = max(least, most * inner.columns)
     parts = inner.fold(text)
-    while len(parts) > _MOST_QUOTED and room >= least:
+    while len(parts) > most and room >= least:
         parts = inner.fold(inner.cut_message(text, room))
         room -= 8
     return [paper.paint(bar, "red") + part for part in parts]

@@ -11,6 +11,7 @@ COMPACT_BELOW = 60  # columns: narrower paper gets the compact forms
 MESSAGE_HEAD = 60  # columns at the beginning of a message that are not cut where there is room
 
 _SGR = {"bold": "1", "faint": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
+_MESSAGE_END = 48  # columns at its end that are enough to say what they have to say
 _LONGEST_PATH = 512  # longer words with slashes are no paths: encoded data has slashes too
 _PAINT = re.compile(r"\x1b\[[0-9;]*m")
 _PAINT_OR_TEXT = re.compile(r"\x1b\[[0-9;]*m|[^\x1b]+")
@@ -54,12 +55,12 @@ class Paper:
         return _take(text, room - end) + self.ellipsis + _take_end(text, end)
 
     def cut_message(self, text: str, columns: int) -> str:
-        """A message shortened inside its last third: it begins with what happened.
+        """A message shortened in its last third or later: it begins with what happened.
 
         Of its first 60 columns nothing is cut where there is room for them and for a bit of its
         end.
         """
-        head = max(2 * columns // 3, min(MESSAGE_HEAD, columns - 12))
+        head = max(2 * columns // 3, min(MESSAGE_HEAD, columns - 12), columns - _MESSAGE_END)
         return self.cut_middle(text, columns, head=head)
 
     def clip(self, text: str, columns: int) -> str:
