@@ -1,7 +1,8 @@
 """Tells which pages name commands, options or tests that do not exist, or cannot be reached.
 
 Commands are those of shell blocks, parsed as the program would and not run, and code spans that
-begin with `firedup`. A link whose text is `test_…` must lead to a file with a test of that name.
+begin with `firedup`. A link whose text is `test_…` must lead to a file with a test of that name;
+one in code must be a test somewhere.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ INDEX = Path("docs/README.md")
 DOCS = Path("docs")
 # A decision tells of its day; what it names may be gone since.
 HISTORY = Path("docs/adr")
+TEST = re.compile(r"^(?:async )?def (test_\w+)\(", re.MULTILINE)
 DEV = re.compile(r"^(\w+)(?: \| [-\w| ]+)?\)", re.MULTILINE)
 
 
@@ -101,15 +103,18 @@ def check_commands(path: Path, dev: frozenset[str]) -> list[str]:
     return problems
 
 
-def check_tests(path: Path) -> list[str]:
-    """One sentence per link to a test that is not where the page says."""
+def check_tests(path: Path, known: frozenset[str]) -> list[str]:
+    """One sentence per test that is not where the page says, or in code and not in `known`."""
     problems = []
+    for line, span in list_spans(path.read_text(encoding="utf-8")):
+        if re.fullmatch(r"test_\w+", span) and span not in known:
+            problems.append(f"{path}:{line}: no test is called {span}")
     for text, target in list_links(path):
         name = text.strip("`")
         if not name.startswith("test_") or target.suffix != ".py" or not target.is_file():
             continue
         source = target.read_text(encoding="utf-8")
-        if not re.search(rf"^(?:async )?def {re.escape(name)}\(", source, re.MULTILINE):
+        if name not in TEST.findall(source):
             problems.append(f"{path}: {target.name} has no {name}")
     return problems
 
@@ -134,13 +139,19 @@ def list_dev_commands() -> frozenset[str]:
     return frozenset(DEV.findall(cases))
 
 
+def list_tests() -> frozenset[str]:
+    """The names of all tests."""
+    files = list_files(Path("tests"), ".py")
+    return frozenset(name for file in files for name in TEST.findall(file.read_text("utf-8")))
+
+
 def main() -> int:
     """Check all pages of the tree."""
     pages = [page for page in list_files(Path(), ".md") if "data" not in page.parts]
-    dev = list_dev_commands()
+    dev, tests = list_dev_commands(), list_tests()
     problems = []
     for page in pages:
-        problems += check_tests(page)
+        problems += check_tests(page, tests)
         if not page.is_relative_to(HISTORY):
             problems += check_commands(page, dev)
     problems += check_reach([page for page in pages if page.is_relative_to(DOCS)], INDEX)

@@ -36,12 +36,3 @@ def test_the_oom_killer_is_named_only_with_its_counter(counted: bool | None, fai
     assert told.verdict is Verdict.CRASHED
     assert told.cause is not None
     assert told.cause.failure == failure
-
-
-def test_a_busy_process_with_a_quiet_log_perhaps_buffers() -> None:
-    told = judge(LOADING, *(busy(second) for second in range(90)), now_s=90)
-
-    assert told.verdict is Verdict.LOADING
-    (finding,) = told.findings
-    assert "buffered" in finding.message
-    assert finding.evidence
