@@ -94,7 +94,7 @@ def loading_demo() -> Iterator[subprocess.Popen[str]]:
     ) as process:
         assert process.stdout is not None
         for line in process.stdout:
-            if line.rstrip().endswith("load-weights"):
+            if line.split()[2:3] == ["load-weights"]:  # it may add what the stage before took
                 break
         yield process
 
