@@ -121,7 +121,7 @@ def test_no_drafts_give_no_length_but_a_reason() -> None:
     ],
 )
 def test_every_generation_of_sglangs_names_is_read(meta: dict[str, object], length: float) -> None:
-    counts = count_meta(meta, draft_tokens=3)
+    counts = count_meta(meta)
 
     assert counts is not None
     assert acceptance_of(counts, "x").length == pytest.approx(length)
@@ -129,3 +129,11 @@ def test_every_generation_of_sglangs_names_is_read(meta: dict[str, object], leng
 
 def test_a_request_without_speculation_has_no_counts() -> None:
     assert count_meta({"completion_tokens": 96}) is None
+
+
+def test_a_rate_is_not_invented_where_the_proposed_tokens_are_unknown() -> None:
+    counts = count_meta({"completion_tokens": 30, "spec_verify_ct": 10})
+
+    assert counts is not None
+    acceptance = acceptance_of(counts, "x")
+    assert (acceptance.length, acceptance.rate, acceptance.proposed) == (3.0, None, None)

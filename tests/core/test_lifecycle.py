@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firedup.core.diagnosis import Fatality
 from firedup.core.lifecycle import TABLE, Facts, Lifecycle, Trigger, judge
 from firedup.core.model import Ownership, State, Verdict
+from firedup.core.suspect import Fatality
 
 ALIVE = Facts(has_process=True, has_begun=True)
 DEAD = Facts(has_process=True, has_begun=True, has_exited=True)
@@ -69,7 +69,12 @@ def test_a_server_without_its_keeper_is_unkept() -> None:
         (replace(DEAD, code=0, stop_asked=True), Verdict.STOPPED),
         (replace(DEAD, signal=9, stop_asked=True), Verdict.STOPPED),
         (DEAD, Verdict.CRASHED),  # gone, and nobody saw how
-        (Facts(stop_asked=True, has_begun=True, log_ready=True), Verdict.STOPPED),
+        (Facts(log_stop=True, has_begun=True, log_ready=True), Verdict.STOPPED),
+        (replace(DEAD, code=0, log_stop=True, was_ready=True), Verdict.STOPPED),
+        (replace(DEAD, code=1, log_stop=True), Verdict.CRASHED),  # it tidied up after a fault
+        (replace(DEAD, code=1, log_stop=True, fatality=Fatality.LIKELY), Verdict.CRASHED),
+        (Facts(log_ready=True, has_begun=True, is_abandoned=True), Verdict.UNKNOWN),
+        (Facts(has_begun=True, is_abandoned=True), Verdict.UNKNOWN),
         (replace(ALIVE, owner=Ownership.UNKNOWN, is_proven_ready=True), Verdict.READY),
     ],
 )

@@ -11,17 +11,22 @@ from firedup.core.model import Acceptance
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Totals since some moment: verify steps with a draft, tokens proposed, tokens accepted."""
+    """Totals since some moment: verify steps with a draft, tokens proposed, tokens accepted.
+
+    `proposed` is None where the server does not say.
+    """
 
     steps: int
-    proposed: int
+    proposed: int | None
     accepted: int
 
     def since(self, before: Counts) -> Counts:
         """What was added after `before`."""
         return Counts(
             self.steps - before.steps,
-            self.proposed - before.proposed,
+            self.proposed - before.proposed
+            if self.proposed is not None and before.proposed is not None
+            else None,
             self.accepted - before.accepted,
         )
 
@@ -44,13 +49,13 @@ def count_metrics(samples: Iterable[MetricSample]) -> Counts | None:
     return None
 
 
-def count_meta(meta: Mapping[str, object], draft_tokens: int | None = None) -> Counts | None:
+def count_meta(meta: Mapping[str, object]) -> Counts | None:
     """The per-request fields of SGLang's meta_info, of all generations of names.
 
     0.5.12 and later count correct and proposed drafts; 0.5.9 calls them accept and draft tokens;
     before that only the verify steps and the completion tokens are there, of which each step
-    gives one that was not drafted. `draft_tokens` is the number proposed per step where the answer
-    does not say. None when the answer is not about speculation.
+    gives one that was not drafted; how many were proposed is then not known. None when the answer
+    is not about speculation.
     """
     steps = _count(meta.get("spec_verify_ct"))
     if steps is None:
@@ -62,14 +67,12 @@ def count_meta(meta: Mapping[str, object], draft_tokens: int | None = None) -> C
         if tokens is None:
             return None
         accepted = max(0, tokens - steps)
-    if proposed is None:
-        proposed = steps * (draft_tokens or 1)
-    return Counts(steps, max(proposed, accepted), accepted)
+    return Counts(steps, proposed, accepted)
 
 
 def acceptance_of(counts: Counts, source: str) -> Acceptance:
     """Acceptance over a window; length = 1 + accepted ÷ steps (the bonus token counts)."""
-    if counts.steps <= 0 or counts.proposed <= 0:
+    if counts.steps <= 0 or counts.proposed == 0:
         return Acceptance(
             None,
             None,
@@ -81,7 +84,7 @@ def acceptance_of(counts: Counts, source: str) -> Acceptance:
         )
     return Acceptance(
         1 + counts.accepted / counts.steps,
-        counts.accepted / counts.proposed,
+        counts.accepted / counts.proposed if counts.proposed else None,
         counts.accepted,
         counts.proposed,
         counts.steps,

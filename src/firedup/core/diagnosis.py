@@ -3,59 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from enum import IntEnum
+from enum import Enum
 
 from firedup.core.block import Mark, Shape
-from firedup.core.model import Cause, Evidence, Followed, Line, Stage
-from firedup.core.rule import Hit, Role, Rule
+from firedup.core.model import Cause, Followed, Line, Stage
+from firedup.core.rule import Hit, Role
 from firedup.core.startup import Moment
+from firedup.core.suspect import (
+    FATAL_SHAPES,
+    MAIN,
+    MAX_LINE_CHARS,
+    Fatality,
+    Suspect,
+    cause_of,
+    role_of,
+)
 
-UNCLASSIFIED = "unclassified"
-MAX_SUSPECTS = 4000  # a log that complains more often than this has told its story
+# Failed requests of a long life fill memory: of those that a living server outlives, only so many
+# are kept, the newest. Lines that tell of its own end are always kept, up to the second bound.
+MAX_OUTLIVED = 500
+MAX_SUSPECTS = 4000
 MAX_FOLLOWED = 12
-MAX_LINE_CHARS = 4000
-
-# When one line meets several rules of the same rank of engine, the most cautious role counts: a
-# wrapper quotes the cause, a benign line quotes anything.
-_CAUTION = (Role.BENIGN, Role.TEARDOWN, Role.VICTIM, Role.WRAPPER, Role.CAUSE)
-_FATAL_SHAPES = (Shape.EXCEPTION, Shape.USAGE, Shape.NATIVE)
 
 
-class Fatality(IntEnum):
-    """How sure it is that the start (or the server) failed, going by the log alone."""
+class Aftermath(Enum):
+    """What went on after a complaint."""
 
-    NONE = 0
-    LIKELY = 1  # an exception nobody knows, after which nothing went on yet
-    CERTAIN = 2
-
-
-@dataclass(slots=True)
-class Suspect:
-    """One line that may be the cause or follow from it."""
-
-    line: Line
-    mark: Mark
-    role: Role | None
-    rule: Rule | None  # the rule that gave the role
-    named: Rule | None  # the rule that knows the failure's class, if any
-    stage: Stage
-    at: Moment
-    is_after_ready: bool
-    has_survived: bool = False
-
-    @property
-    def rank(self) -> str | None:
-        """The rank that wrote the line, as far as its block tells."""
-        return self.line.source.rank or self.mark.source.rank
+    STAGE = "stage"  # its writer reached or moved a stage
+    NEW_STAGE = "new-stage"  # somebody entered a stage that nobody was in before
+    UP = "up"  # the engine said that it is up
+    PROVEN = "proven"  # it answered and generated
+    SERVING = "serving"  # it goes on to serve
 
 
 class Diagnosis:
     """Feed it every candidate line of the last start, in log order."""
 
-    def __init__(self) -> None:
+    def __init__(self, stop_asked_ns: int | None = None) -> None:
         self._suspects: list[Suspect] = []
         self._stop: Suspect | None = None
+        self._count = 0
+        self.stop_asked_ns = stop_asked_ns  # host time at which the operator asked for the end
 
     @property
     def stop_line(self) -> Line | None:
@@ -73,64 +61,62 @@ class Diagnosis:
         is_ready: bool,
     ) -> None:
         """Take one line with everything that is known about it."""
-        role, rule, named = _role_of(hits)
+        role, rule, named = role_of(hits)
         if mark.shape is Shape.FRAME and line.message[:1].isspace():
             return  # the source line of a frame quotes messages without meaning them
-        if role is None and mark.shape not in (*_FATAL_SHAPES, Shape.LONE):
+        if role is None and mark.shape not in (*FATAL_SHAPES, Shape.LONE):
             return
-        if role in (Role.BENIGN, Role.GAUGE) or len(self._suspects) >= MAX_SUSPECTS:
+        if role in (Role.BENIGN, Role.GAUGE):
             return
-        suspect = Suspect(line, mark, role, rule, named, stage, at, is_ready)
+        self._count += 1
+        suspect = Suspect(self._count, line, mark, role, rule, named, stage, at, is_ready)
         if rule is not None and rule.is_stop and self._stop is None:
             self._stop = suspect
         self._suspects.append(suspect)
+        if len(self._suspects) > MAX_SUSPECTS:
+            self._thin_out()
 
-    def go_on(self, rank: str | None, *, is_up: bool) -> None:
-        """`rank` made progress (None: the main process), so what it complained about is survived.
+    def go_on(self, writer: str | None, aftermath: Aftermath) -> None:
+        """Something went on, so that what was complained about before is survived.
 
-        Only when the server is up (`is_up`) are known causes outlived too.
+        A stage forgives what its own `writer` said and no rule knows, a new stage also what the
+        main process said; being up forgives known causes too, and proof of it all but what is
+        final. Serving on forgives failed requests.
         """
         for suspect in self._suspects:
-            if suspect.rule is not None and suspect.rule.is_final:
-                continue
-            is_outlived = is_up and suspect.role not in (Role.TEARDOWN, Role.WRAPPER)
-            is_passed = suspect.role is None and rank is not None and suspect.rank == rank
-            if is_outlived or is_passed:
+            if not suspect.is_final and _is_outlived(suspect, writer, aftermath):
                 suspect.has_survived = True
 
     def fatality(self) -> Fatality:
         """Whether the log tells of a failure that ended the start or the server."""
-        best = Fatality.NONE
-        for suspect in self._before_stop():
-            best = max(best, _fatality_of(suspect))
-        return best
+        return max((s.fatality for s in self._before_stop()), default=Fatality.NONE)
 
     def fatal_at(self) -> Moment | None:
         """When the first fatal line came."""
-        return next((s.at for s in self._before_stop() if _fatality_of(s)), None)
+        return next((s.at for s in self._before_stop() if s.fatality), None)
 
-    def cause(self, *, is_dead: bool) -> Cause | None:
+    def cause(self, *, allows_weak: bool = True) -> Cause | None:
         """The first fault; None when no line deserves the name.
 
-        `is_dead` (the process ended or the log is fatal) lets weaker lines stand in.
+        `allows_weak` lets errors stand in that are only named in passing.
         """
-        chosen = self._choose(is_dead=is_dead)
-        return _cause_of(chosen) if chosen else None
+        chosen = self._choose(allows_weak=allows_weak)
+        return cause_of(chosen) if chosen else None
 
     def followed(self, cause: Cause | None) -> tuple[Followed, ...]:
         """What was printed after the cause and because of it, one line per message."""
-        if cause is None or cause.offset is None:
+        first = next((s for s in self._suspects if cause and _is_line_of(s, cause)), None)
+        if cause is None or first is None:
             return ()
         found: dict[str, Followed] = {}
         for suspect in self._suspects:
-            if suspect.line.offset <= cause.offset or suspect.has_survived:
+            is_aside = suspect.mark.shape is Shape.LONE and suspect.role is None
+            if suspect.order <= first.order or suspect.has_survived or is_aside:
                 continue
-            role = suspect.role or Role.CAUSE
-            if suspect.mark.shape is Shape.LONE and suspect.role is None:
-                continue
-            text = suspect.line.message[:200]
-            if text not in found and suspect.line.message != cause.line:
-                line = suspect.line
+            line = suspect.line
+            text = line.message[:200]
+            if text not in found and line.message != first.line.message:
+                role = suspect.role or Role.CAUSE
                 found[text] = Followed(
                     line.text[:MAX_LINE_CHARS], line.number or None, role.value, line.offset
                 )
@@ -146,102 +132,69 @@ class Diagnosis:
         return 0.75 if has_wrapper else 0.6
 
     def _before_stop(self) -> list[Suspect]:
-        if self._stop is None:
-            return [s for s in self._suspects if not s.has_survived]
-        limit = self._stop.line.offset
-        return [s for s in self._suspects if not s.has_survived and s.line.offset < limit]
+        """Those that count: not survived, and not printed because the operator ended it all."""
+        found = [s for s in self._suspects if not s.has_survived]
+        if self._stop is not None:
+            found = [s for s in found if s.order < self._stop.order]
+        asked_ns = self.stop_asked_ns
+        if asked_ns is not None:
+            found = [s for s in found if s.at.host_ns is None or s.at.host_ns < asked_ns]
+        return found
 
-    def _choose(self, *, is_dead: bool) -> Suspect | None:
+    def _choose(self, *, allows_weak: bool) -> Suspect | None:
         suspects = self._before_stop()
-        classified = {
-            s.mark.block for s in suspects if s.role is Role.CAUSE and s.mark.block is not None
-        }
         inner = _innermost(suspects)
         strong = [
-            s
-            for s in suspects
-            if s.role is Role.CAUSE
-            or (
-                s.role is None
-                and s.mark.shape in _FATAL_SHAPES
-                and s.mark.block not in classified
-                and (s.mark.block is None or inner.get(s.mark.block) is s)
-            )
+            s for s in suspects if (s.role is Role.CAUSE and not s.is_weak) or s.order in inner
         ]
         if strong:
             return strong[0]
-        if not is_dead:
-            return None
-        for role in (None, Role.VICTIM, Role.WRAPPER):
-            weaker = [s for s in suspects if s.role is role]
-            if weaker:
-                return next((s for s in weaker if s.named is not None), weaker[0])
+        weak = [s for s in suspects if s.role is Role.CAUSE]
+        for others in (weak, *([s for s in suspects if s.role is r] for r in _STAND_INS)):
+            able = [s for s in others if allows_weak or not s.is_weak]
+            if able:
+                return next((s for s in able if s.named is not None), able[0])
         return None
 
+    def _thin_out(self) -> None:
+        """Forget the oldest of those that a living server outlives, and of the rest the newest."""
+        outlived = [s.order for s in self._suspects if s.role is None and s.is_after_ready]
+        dropped = set(outlived[:-MAX_OUTLIVED])
+        self._suspects = [s for s in self._suspects if s.order not in dropped][:MAX_SUSPECTS]
 
-def _innermost(suspects: list[Suspect]) -> dict[int, Suspect]:
-    """For each traceback, the first exception of its chain that is no wrapper or victim."""
-    found: dict[int, Suspect] = {}
+
+_STAND_INS = (None, Role.VICTIM, Role.WRAPPER)
+
+
+def _is_outlived(suspect: Suspect, writer: str | None, aftermath: Aftermath) -> bool:
+    is_unknown = suspect.role is None or suspect.is_weak
+    match aftermath:
+        case Aftermath.STAGE:
+            return is_unknown and suspect.writer == writer
+        case Aftermath.NEW_STAGE:
+            return is_unknown and suspect.writer in (writer, MAIN)
+        case Aftermath.UP:
+            return suspect.role not in (Role.TEARDOWN, Role.WRAPPER)
+        case Aftermath.PROVEN:
+            return suspect.role is not Role.TEARDOWN
+        case Aftermath.SERVING:
+            return is_unknown and suspect.is_after_ready
+
+
+def _is_line_of(suspect: Suspect, cause: Cause) -> bool:
+    return suspect.line.offset == cause.offset and cause.line.startswith(suspect.line.text[:200])
+
+
+def _innermost(suspects: list[Suspect]) -> set[int]:
+    """For each unknown traceback, the order of its chain's first exception.
+
+    A chain of which a rule knows an exception is left to that rule.
+    """
+    known = {s.mark.block for s in suspects if s.role is Role.CAUSE and s.mark.block is not None}
+    found: dict[int, int] = {}
     for suspect in suspects:
         block = suspect.mark.block
-        if block is not None and suspect.role is None and suspect.mark.shape in _FATAL_SHAPES:
-            found.setdefault(block, suspect)
-    return found
-
-
-def _role_of(hits: Iterable[Hit]) -> tuple[Role | None, Rule | None, Rule | None]:
-    """The role of a line, the rule that gives it, and the rule that names a failure class."""
-    with_role = [hit.rule for hit in hits if hit.rule.role is not None]
-    if not with_role:
-        return None, None, None
-    named = next((rule for rule in with_role if rule.failure is not None), None)
-    own = [rule for rule in with_role if rule.engine is not None] or with_role
-    for role in _CAUTION:
-        for rule in own:
-            if rule.role is role:
-                return role, rule, rule if rule.failure is not None else named
-    return own[0].role, own[0], named
-
-
-def _fatality_of(suspect: Suspect) -> Fatality:
-    if suspect.rule is not None and suspect.rule.is_final:
-        return Fatality.CERTAIN
-    if suspect.role is Role.WRAPPER:
-        return Fatality.CERTAIN
-    if suspect.is_after_ready:
-        # A living server reports failed requests; only its wrappers speak of its own death.
-        return Fatality.NONE
-    if suspect.role is Role.CAUSE:
-        return Fatality.CERTAIN
-    if suspect.role is None and suspect.mark.shape in _FATAL_SHAPES:
-        return Fatality.CERTAIN if suspect.mark.shape is Shape.USAGE else Fatality.LIKELY
-    return Fatality.NONE
-
-
-def _cause_of(suspect: Suspect) -> Cause:
-    rule, line = suspect.named or suspect.rule, suspect.line
-    remedy = None
-    if rule is not None:
-        remedy = rule.remedies.get(suspect.stage, rule.remedy)
-    return Cause(
-        failure=(rule.failure if rule and rule.failure else UNCLASSIFIED),
-        rule=rule.name if rule is not None else None,
-        line=line.text[:MAX_LINE_CHARS],
-        line_number=line.number or None,
-        offset=line.offset,
-        rank=suspect.rank,
-        stage=suspect.stage,
-        meaning=rule.meaning if rule and rule.meaning else _meaning(suspect),
-        remedy=remedy,
-        evidence=(Evidence("line", line.text[:MAX_LINE_CHARS], line.number or None, line.offset),),
-    )
-
-
-def _meaning(suspect: Suspect) -> str:
-    shapes = {
-        Shape.EXCEPTION: "An exception that no rule knows ended the process that raised it.",
-        Shape.LONE: "An error that no rule knows was reported; nothing clearer was printed.",
-        Shape.USAGE: "The command line was refused by the engine.",
-        Shape.NATIVE: "Native code aborted the process.",
-    }
-    return shapes.get(suspect.mark.shape, "The process reported a failure that no rule knows.")
+        is_unknown = suspect.role is None and suspect.mark.shape in FATAL_SHAPES
+        if is_unknown and block is not None and block not in known:
+            found.setdefault(block, suspect.order)
+    return set(found.values())

@@ -21,6 +21,7 @@ class Begun:
     start_ticks: int | None = None
     is_launched: bool = False
     log: str | None = None
+    starts_anew: bool = False  # what the log told so far is about an earlier start
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +167,7 @@ class Ended:
     at_ns: int
     is_lost: bool = False
     reason: str | None = None
+    is_abandoned: bool = False  # it is certain that no process writes the log any more
 
 
 Event = (

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from firedup.core.diagnosis import Fatality
 from firedup.core.ending import cause_of_exit, cause_of_owner
 from firedup.core.lifecycle import Facts, judge
 from firedup.core.liveness import Liveness
@@ -24,10 +23,14 @@ from firedup.core.model import (
 from firedup.core.outside import Outside
 from firedup.core.reader import LogReader
 from firedup.core.readiness import Readiness
+from firedup.core.startup import Moment
+from firedup.core.suspect import Fatality
 
 _NS = 1_000_000_000
 # An exception that no rule knows is believed fatal once nothing went on for this long.
 SETTLE_S = 5.0
+# While its processes still work, they may be working on the start.
+SETTLE_BUSY_S = 120.0
 # From this silence on a busy process is said to buffer its output.
 BUFFERED_S = 60.0
 
@@ -83,9 +86,6 @@ class Judgement:
         out, reader = self.outside, self.reader
         log_ready = reader.startup.is_ready
         fatality, fatal_at = reader.diagnosis.fatality(), reader.diagnosis.fatal_at()
-        is_settled = out.exited is not None or fatal_at is None or fatal_at.host_ns is None
-        if fatal_at is not None and fatal_at.host_ns is not None:
-            is_settled |= (self.now_ns - fatal_at.host_ns) / _NS >= SETTLE_S
         owner = self.readiness.owner.owner if self.readiness.owner else None
         if owner is Ownership.NO and log_ready:
             # It says that it is up, but its port is somebody else's.
@@ -96,12 +96,14 @@ class Judgement:
         )
         return Facts(
             fatality=fatality,
-            is_fatality_settled=is_settled,
+            is_fatality_settled=self._is_settled(fatal_at),
             log_ready=log_ready,
             is_proven_ready=is_proven,
             was_ready=log_ready or is_proven,
             owner=owner,
-            stop_asked=out.stop is not None or reader.diagnosis.stop_line is not None,
+            stop_asked=out.stop is not None,
+            log_stop=reader.diagnosis.stop_line is not None,
+            is_abandoned=out.is_abandoned,
             has_exited=out.exited is not None,
             code=out.exited.code if out.exited else None,
             signal=out.exited.signal if out.exited else None,
@@ -113,12 +115,22 @@ class Judgement:
             has_begun=reader.startup.starts > 0 or has_process or reader.sieve.size > 0,
         )
 
+    def _is_settled(self, fatal_at: Moment | None) -> bool:
+        """Whether an unknown error has had the time to show itself harmless."""
+        if self.outside.exited is not None or fatal_at is None or fatal_at.host_ns is None:
+            return True
+        age_s = (self.now_ns - fatal_at.host_ns) / _NS
+        is_busy = self.liveness.pulse(self.now_ns).is_busy
+        return age_s >= (SETTLE_BUSY_S if is_busy else SETTLE_S)
+
     def speculation(self) -> Speculation:
         """Whether the server speculates as its command asked."""
         asked = self.readiness.spec.asks_for_speculation
         if any(finding.id == "speculation-off" for finding in self.reader.findings):
             return Speculation.OFF
         accepted = self.outside.accepted
+        if accepted is not None and accepted.acceptance.length is not None:
+            return Speculation.ON
         if accepted is not None and accepted.acceptance.proposed is not None:
             if accepted.acceptance.proposed > 0:
                 return Speculation.ON
@@ -132,7 +144,9 @@ class Judgement:
         stage = Stage.SERVING if facts.was_ready else (self.reader.startup.stage or Stage.ARGS)
         if exited is not None and exited.oom_killed:
             return cause_of_exit(exited, stage, was_ready=facts.was_ready)
-        cause = self.reader.diagnosis.cause(is_dead=True)
+        # A signal is better evidence than an error that was named in passing.
+        has_signal = exited is not None and exited.signal is not None
+        cause = self.reader.diagnosis.cause(allows_weak=not has_signal)
         if cause is None and owner is not None and owner.owner is Ownership.NO:
             return cause_of_owner(owner, stage)
         if cause is None and exited is not None:

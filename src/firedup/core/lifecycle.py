@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from firedup.core.diagnosis import Fatality
 from firedup.core.model import Ownership, State, Verdict
+from firedup.core.suspect import Fatality
 
 
 class Trigger(StrEnum):
@@ -83,7 +83,8 @@ class Facts:
     """Everything that decides a verdict, and nothing else.
 
     `code`/`signal`: how the process ended, None when it lives or nobody reaped it. `has_process`:
-    there is (or was) a process that firedup watches; without one only the log speaks.
+    there is (or was) a process that firedup watches; without one only the log speaks. `log_stop`:
+    the log itself tells of an orderly end. `is_abandoned`: nobody writes the log any more.
     """
 
     fatality: Fatality = Fatality.NONE
@@ -92,7 +93,9 @@ class Facts:
     is_proven_ready: bool = False  # health, port owner and token agree (or cannot be asked)
     was_ready: bool = False
     owner: Ownership | None = None
-    stop_asked: bool = False  # by firedup or by the log's own words
+    stop_asked: bool = False  # by firedup
+    log_stop: bool = False
+    is_abandoned: bool = False
     has_exited: bool = False
     code: int | None = None
     signal: int | None = None
@@ -116,8 +119,13 @@ def judge(facts: Facts) -> Verdict:
         return Verdict.CRASHED
     if facts.is_lost:
         return Verdict.LOST
-    if not facts.has_process and facts.stop_asked:
+    if facts.stop_asked and not facts.has_process:
         return Verdict.STOPPED
+    if facts.log_stop and not facts.has_process:
+        return Verdict.STOPPED
+    if facts.is_abandoned:
+        # Its last words were no end and no fault: how it went is not known, but it is gone.
+        return Verdict.UNKNOWN
     if facts.is_proven_ready or (facts.log_ready and not facts.has_process):
         return Verdict.READY
     if facts.is_stalled:
@@ -130,4 +138,7 @@ def judge(facts: Facts) -> Verdict:
 def _judge_end(facts: Facts) -> Verdict:
     if facts.stop_asked or facts.signal in _POLITE_SIGNALS:
         return Verdict.STOPPED
-    return Verdict.CRASHED
+    if facts.fatality is not Fatality.NONE or not facts.log_stop:
+        return Verdict.CRASHED
+    # Engines tidy up after a fault too: a bad status before it was up is no orderly end.
+    return Verdict.CRASHED if facts.code and not facts.was_ready else Verdict.STOPPED

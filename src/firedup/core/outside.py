@@ -47,6 +47,11 @@ class Outside:
                 pass
 
     @property
+    def is_abandoned(self) -> bool:
+        """Whether it is certain that no process writes the log any more."""
+        return self.ended is not None and self.ended.is_abandoned
+
+    @property
     def is_lost(self) -> bool:
         """Whether the contact to the host was given up."""
         return self.ended is not None and self.ended.is_lost

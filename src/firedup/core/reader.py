@@ -7,12 +7,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from firedup.core.block import Blocks, Mark, Shape
-from firedup.core.diagnosis import Diagnosis
+from firedup.core.diagnosis import Aftermath, Diagnosis
 from firedup.core.model import Evidence, Finding, Line, Progress, Stage
 from firedup.core.reading import Readings
 from firedup.core.rule import Edge, Hit, Matcher, Role
 from firedup.core.sieve import Sieve
 from firedup.core.startup import Moment, Startup
+from firedup.core.suspect import MAIN, writer_of
 
 # Lines kept for the case that the engine turns out to be another one than it seemed.
 MAX_JOURNAL = 20_000
@@ -49,6 +50,8 @@ class LogReader:
         self._identified: str | None = None
         self._journal: list[_Entry] = []
         self._last_stamp: int | None = None
+        self._stop_asked_ns: int | None = None
+        self._is_proven = False
         self.engine = engine
         self.version: str | None = None
         self.last_known: Line | None = None
@@ -67,7 +70,7 @@ class LogReader:
 
     def _start_over(self) -> None:
         self.startup = Startup()
-        self.diagnosis = Diagnosis()
+        self.diagnosis = Diagnosis(self._stop_asked_ns)
         self.readings = Readings()
         self._findings: dict[str, Finding] = {}
 
@@ -88,6 +91,31 @@ class LogReader:
         """The log was rotated or truncated: offsets start again, the story goes on."""
         self.close(at_ns)
         self._new_log((0, 0))
+        self.readings.next_generation()
+
+    def jump(self, offset: int, at_ns: int | None) -> None:
+        """The next bytes stand at `offset`: those between were not to be had."""
+        self.close(at_ns)
+        self._new_log((offset, self.sieve.lines))
+
+    def stop_asked(self, at_ns: int) -> None:
+        """The operator asked for the end at host time `at_ns`; what breaks then is no crash."""
+        self._stop_asked_ns = self.diagnosis.stop_asked_ns = at_ns
+
+    def proved(self) -> None:
+        """The server answered and generated: it is up, whatever it complained about before."""
+        if not self._is_proven:
+            self._is_proven = True
+            self.diagnosis.go_on(None, Aftermath.PROVEN)
+
+    def start_anew(self) -> None:
+        """All that the log told so far is about an earlier start of the server."""
+        if self.startup.starts:
+            self.startup.begin_again()
+            self.startup.starts -= 1  # the new one shows itself with its first line
+            self.startup.forget_start_line()
+        self.diagnosis = Diagnosis(self._stop_asked_ns)
+        self._findings, self._journal = {}, []
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -154,7 +182,7 @@ class LogReader:
             self._begin_start()
         rank = line.source.rank or entry.mark.source.rank
         stage = self._stage_for(rank)
-        is_ready = self.startup.is_ready
+        is_ready = self.startup.is_ready or self._is_proven
         self.diagnosis.feed(line, entry.mark, hits, stage=stage, at=at, is_ready=is_ready)
         for hit in hits:
             if hit.rule.is_identity and "version" in hit.captures:
@@ -163,25 +191,39 @@ class LogReader:
                 self.readings.feed(hit)
             if hit.rule.finding is not None:
                 self._find(hit)
-            was_ready = self.startup.is_ready
-            has_moved = self.startup.feed(hit, at) and hit.rule.stage is not Stage.SERVING
-            # A frame of a traceback shows where the engine was, not that it goes on.
-            if has_moved and entry.mark.shape is not Shape.FRAME:
-                is_up = self.startup.is_ready and not was_ready
-                self.diagnosis.go_on(line.source.rank, is_up=is_up)
+            self._advance(hit, entry)
         if hits and not all(hit.rule.role is Role.BENIGN for hit in hits):
             self.last_known = line
+
+    def _advance(self, hit: Hit, entry: _Entry) -> None:
+        """Let a stage hit move the start, and say what that forgives."""
+        was_ready, stages = self.startup.is_ready, self.startup.stages
+        has_moved = self.startup.feed(hit, entry.at)
+        # A frame of a traceback shows where the engine was, not that it goes on.
+        if not has_moved or entry.mark.shape is Shape.FRAME:
+            return
+        writer = writer_of(entry.line.source)
+        if hit.rule.stage is Stage.SERVING:
+            self.diagnosis.go_on(None, Aftermath.SERVING)
+        elif self.startup.is_ready and not was_ready:
+            self.diagnosis.go_on(None, Aftermath.UP)
+        elif self.startup.stages > stages:
+            self.diagnosis.go_on(writer, Aftermath.NEW_STAGE)
+        elif writer != MAIN or len(entry.line.message) < len(entry.line.text):
+            # A bar without a prefix may be anybody's.
+            self.diagnosis.go_on(writer, Aftermath.STAGE)
 
     def _begin_start(self) -> None:
         if self.startup.has_start_line:
             self.startup.begin_again()
-            self.diagnosis = Diagnosis()
+            self.diagnosis = Diagnosis(self._stop_asked_ns)
             self._findings = {}
+            self._is_proven = False
         else:
             self.startup.mark_start()
 
     def _stage_for(self, rank: str | None) -> Stage:
-        if self.startup.is_ready:
+        if self.startup.is_ready or self._is_proven:
             return Stage.SERVING
         return self.startup.stage_of(rank) or Stage.ARGS
 

@@ -37,6 +37,11 @@ class Readings:
             elif value is not None:
                 self._add(name, value, hit.line.offset)
 
+    def next_generation(self) -> None:
+        """The log was replaced: offsets begin again."""
+        for series in self._series.values():
+            series.last_offset = -1
+
     def gauges(self, *, is_sampled: bool = False) -> tuple[Gauge, ...]:
         """All series in the order in which they first appeared."""
         return tuple(

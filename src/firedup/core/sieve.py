@@ -57,6 +57,11 @@ class Sieve:
         return self._gauges.has_skipped
 
     @property
+    def lines(self) -> int:
+        """Line ends seen so far."""
+        return self._newlines
+
+    @property
     def size(self) -> int:
         """Bytes seen so far: the offset at which the next block must start."""
         return self._rest_offset + len(self._rest) + self._dropped

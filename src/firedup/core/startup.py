@@ -73,6 +73,15 @@ class Startup:
         self.starts = max(self.starts, 1)
         self._has_start_line = True
 
+    def forget_start_line(self) -> None:
+        """The next start line is the first of this start."""
+        self._has_start_line = False
+
+    @property
+    def stages(self) -> int:
+        """How many stages were entered."""
+        return len(self._spans)
+
     @property
     def has_start_line(self) -> bool:
         """Whether this start's own first line was seen (a second one means a second start)."""

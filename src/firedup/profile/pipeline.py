@@ -22,7 +22,7 @@ from firedup.core.event import (
 from firedup.core.judgement import Judgement
 from firedup.core.lifecycle import Lifecycle, Trigger
 from firedup.core.liveness import Liveness
-from firedup.core.model import RunLabel, ServerSpec, Snapshot, Verdict
+from firedup.core.model import RunLabel, ServerSpec, Snapshot, State, Verdict
 from firedup.core.outside import Outside
 from firedup.core.reader import LogReader
 from firedup.core.readiness import Readiness
@@ -77,6 +77,8 @@ class Pipeline:
         match event:
             case Begun():
                 self._readiness.spec = event.spec
+                if event.starts_anew:
+                    self._reader.start_anew()
                 if event.pid is not None:
                     self._lifecycle.feed(Trigger.SEEN)
             case LogData():
@@ -89,6 +91,7 @@ class Pipeline:
                     self._lifecycle.feed(Trigger.SEEN)
             case Health() | PortOwner() | Token():
                 self._readiness.feed(event)
+                self._heed_proof()
             case Ended():
                 self._reader.close(self._host_time(event.at_ns))
                 if event.reason is not None:
@@ -102,8 +105,6 @@ class Pipeline:
         now_ns = out.last_ns if now_ns is None else now_ns
         judgement = Judgement(self._reader, self._readiness, self._liveness, out, now_ns)
         explanation = judgement.explain(self._notes)
-        if explanation.verdict is Verdict.READY:
-            self._lifecycle.feed(Trigger.READY)
         begun, sample, exited = out.begun, self._liveness.sample, out.exited
         stage_begun = startup.stage_begun()
         is_over = exited is not None or explanation.verdict is Verdict.CRASHED
@@ -114,7 +115,7 @@ class Pipeline:
             explanation=explanation,
             run=self._run,
             spec=self._readiness.spec,
-            state=self._lifecycle.state,
+            state=self._state(explanation.verdict),
             elapsed_s=(now_ns - begun.at_ns) / _NS if begun else 0.0,
             stage_elapsed_s=(
                 (now_ns - stage_begun.host_ns) / _NS
@@ -147,6 +148,18 @@ class Pipeline:
             is_final=exited is not None or out.ended is not None,
         )
 
+    def _heed_proof(self) -> None:
+        """Once the answers prove it ready, the server is serving, whatever it complained about."""
+        if self._readiness.is_proven(log_ready=self._reader.startup.is_ready):
+            self._lifecycle.feed(Trigger.READY)
+            self._reader.proved()
+
+    def _state(self, verdict: Verdict) -> State:
+        """The state of the process; a log alone is believed when it says that it is up."""
+        state = self._lifecycle.state
+        is_starting = state in (State.WAITING, State.STARTING)
+        return State.SERVING if is_starting and verdict is Verdict.READY else state
+
     def _move(self, event: Event) -> None:
         """Events that only change the state of the server's life."""
         match event:
@@ -157,6 +170,7 @@ class Pipeline:
                 self._note("the keeper is gone: the server's exit status will not be known")
             case StopAsked():
                 self._lifecycle.feed(Trigger.STOP_ASKED)
+                self._reader.stop_asked(event.at_ns)
             case LinkChanged():
                 self._lifecycle.feed(Trigger.LINK_UP if event.is_up else Trigger.LINK_DOWN)
             case _:
@@ -166,14 +180,16 @@ class Pipeline:
         if event.generation != self._generation:
             return
         if event.offset > self._offset:
-            self._note(f"{event.offset - self._offset} bytes of the log were not seen")
+            self._note(f"the log has no bytes from {self._offset} to {event.offset}")
             self._offset = event.offset
+            self._reader.jump(event.offset, self._host_time(event.at_ns))
         data = event.data[self._offset - event.offset :]
         if not data:
             return
         self._offset += len(data)
         self._lifecycle.feed(Trigger.SEEN)
-        self._liveness.log_grew(event.at_ns)
+        if self._outside.begun is not None:
+            self._liveness.log_grew(event.at_ns)
         self._tail.feed(data)
         self._reader.feed(data, self._host_time(event.at_ns))
 

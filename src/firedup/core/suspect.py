@@ -1,0 +1,136 @@
+"""One log line that may be the cause of a failure or follow from it, and what it is worth."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import IntEnum
+
+from firedup.core.block import Mark, Shape
+from firedup.core.model import Cause, Evidence, Line, Source, Stage
+from firedup.core.rule import Hit, Role, Rule
+from firedup.core.startup import Moment
+
+UNCLASSIFIED = "unclassified"
+MAX_LINE_CHARS = 4000
+MAIN = "main"
+
+FATAL_SHAPES = (Shape.EXCEPTION, Shape.USAGE, Shape.NATIVE)
+
+# When one line meets several rules of the same rank of engine, the most cautious role counts: a
+# wrapper quotes the cause, a benign line quotes anything.
+_CAUTION = (Role.BENIGN, Role.TEARDOWN, Role.VICTIM, Role.WRAPPER, Role.CAUSE)
+_TORCH_RANK = re.compile(r"^rank(\d+)$")
+
+
+class Fatality(IntEnum):
+    """How sure it is that the start (or the server) failed, going by the log alone."""
+
+    NONE = 0
+    LIKELY = 1  # an error nobody knows, after which nothing went on yet
+    CERTAIN = 2
+
+
+@dataclass(slots=True)
+class Suspect:
+    """A line with its role, and where and when it was printed. `order` counts the lines taken."""
+
+    order: int
+    line: Line
+    mark: Mark
+    role: Role | None
+    rule: Rule | None  # the rule that gave the role
+    named: Rule | None  # the rule that knows the failure's class, if any
+    stage: Stage
+    at: Moment
+    is_after_ready: bool
+    has_survived: bool = False
+
+    @property
+    def rank(self) -> str | None:
+        """The rank that wrote the line, as far as its block tells."""
+        return self.line.source.rank or self.mark.source.rank
+
+    @property
+    def writer(self) -> str:
+        """Whose line it is."""
+        return writer_of(self.line.source if self.line.source != Source() else self.mark.source)
+
+    @property
+    def is_final(self) -> bool:
+        """Whether nothing that comes later can outweigh it."""
+        return self.rule is not None and self.rule.is_final
+
+    @property
+    def is_weak(self) -> bool:
+        """An error that is only named in passing: without a traceback, known to no engine."""
+        return self.mark.shape is Shape.LONE and (self.rule is None or self.rule.engine is None)
+
+    @property
+    def fatality(self) -> Fatality:
+        """What the line alone says about the death of the start or the server."""
+        if self.is_final or self.role is Role.WRAPPER:
+            return Fatality.CERTAIN
+        if self.is_after_ready:
+            # A living server reports failed requests; only its wrappers speak of its own death.
+            return Fatality.NONE
+        if self.role is Role.CAUSE:
+            return Fatality.LIKELY if self.is_weak else Fatality.CERTAIN
+        if self.role is not None or self.mark.shape not in FATAL_SHAPES:
+            return Fatality.NONE
+        # An argument parser ends the program; a compiler that was tried complains alike later.
+        is_refused = self.mark.shape is Shape.USAGE and self.stage is Stage.ARGS
+        return Fatality.CERTAIN if is_refused else Fatality.LIKELY
+
+
+def writer_of(source: Source) -> str:
+    """A name for who prints: its rank (torch's rank3 is TP3), else its title, else "main"."""
+    if source.rank is not None:
+        torch = _TORCH_RANK.match(source.rank)
+        return f"TP{torch[1]}" if torch else source.rank
+    return source.title or MAIN
+
+
+def role_of(hits: Iterable[Hit]) -> tuple[Role | None, Rule | None, Rule | None]:
+    """The role of a line, the rule that gives it, and the rule that names a failure class."""
+    with_role = [hit.rule for hit in hits if hit.rule.role is not None]
+    if not with_role:
+        return None, None, None
+    named = next((rule for rule in with_role if rule.failure is not None), None)
+    own = [rule for rule in with_role if rule.engine is not None] or with_role
+    for role in _CAUTION:
+        for rule in own:
+            if rule.role is role:
+                return role, rule, rule if rule.failure is not None else named
+    return own[0].role, own[0], named
+
+
+def cause_of(suspect: Suspect) -> Cause:
+    """The suspect as the cause that is shown."""
+    rule, line = suspect.named or suspect.rule, suspect.line
+    remedy = None
+    if rule is not None:
+        remedy = rule.remedies.get(suspect.stage, rule.remedy)
+    return Cause(
+        failure=(rule.failure if rule and rule.failure else UNCLASSIFIED),
+        rule=rule.name if rule is not None else None,
+        line=line.text[:MAX_LINE_CHARS],
+        line_number=line.number or None,
+        offset=line.offset,
+        rank=suspect.rank,
+        stage=suspect.stage,
+        meaning=rule.meaning if rule and rule.meaning else _meaning(suspect),
+        remedy=remedy,
+        evidence=(Evidence("line", line.text[:MAX_LINE_CHARS], line.number or None, line.offset),),
+    )
+
+
+def _meaning(suspect: Suspect) -> str:
+    shapes = {
+        Shape.EXCEPTION: "An exception that no rule knows ended the process that raised it.",
+        Shape.LONE: "An error that no rule knows was reported; nothing clearer was printed.",
+        Shape.USAGE: "The command line was refused by the engine.",
+        Shape.NATIVE: "Native code aborted the process.",
+    }
+    return shapes.get(suspect.mark.shape, "The process reported a failure that no rule knows.")
