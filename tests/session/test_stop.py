@@ -12,7 +12,7 @@ from workbench import Site, free_port, recorded, until
 from firedup.core.error import RefusedError, UsageError
 from firedup.core.model import Verdict
 from firedup.session.prune import prune_runs
-from firedup.session.restart import change_command, describe_changes, restart_run
+from firedup.session.restart import Change, change_command, describe_changes, restart_run
 from firedup.session.run import Run, find_run, list_runs
 from firedup.session.stop import stop_run
 from firedup.testing.script import Http, Script, Stop, line
@@ -132,10 +132,10 @@ def test_the_difference_names_what_changed_and_nothing_else() -> None:
     env, argv = change_command({"A": "1"}, ARGV, ("B=2", "--tp", "4", "--no=--trust", "--x", "y"))
 
     assert describe_changes({"A": "1"}, ARGV, env, argv) == (
-        "--tp 8 → 4",
-        "--trust given → not given",
-        "--x not given → y",
-        "B unset → 2",
+        Change("--tp", "8", "4"),
+        Change("--trust", "", None),
+        Change("--x", None, "y"),
+        Change("B", None, "2"),
     )
 
 
@@ -152,7 +152,7 @@ async def test_a_restart_is_the_same_command_with_the_changes_on_the_same_port(
     )
     last = await site.conclude(second)
 
-    assert difference == ("--tp 8 → 4", "A 1 → 2")
+    assert difference == (Change("--tp", "8", "4"), Change("A", "1", "2"))
     assert last.explanation.verdict is Verdict.READY
     assert second.manifest.argv == (*argv[:-1], "4")
     assert dict(second.manifest.env) == {"A": "2"}

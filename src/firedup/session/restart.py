@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 from firedup.core.error import UsageError
 from firedup.core.model import Ownership
@@ -18,6 +19,18 @@ from firedup.session.stop import stop_run
 PORT_WAIT_S = 30.0
 
 
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What became of one flag or variable of a command; a side is None where it is not given.
+
+    A flag without a value is "" on the side that has it. `name` of a flag begins with "-".
+    """
+
+    name: str
+    old: str | None
+    new: str | None
+
+
 async def restart_run(
     agent: Agent,
     catalogue: Catalogue,
@@ -26,8 +39,8 @@ async def restart_run(
     *,
     say: Callable[[str], None],
     force: bool = False,
-) -> tuple[Run, tuple[str, ...]]:
-    """Stop `run` and launch its command again; returns the new run and the changes as lines.
+) -> tuple[Run, tuple[Change, ...]]:
+    """Stop `run` and launch its command again; returns the new run and what is different.
 
     `changed` are flags that replace those of the same name (`--flag value`, `--flag=value`),
     `K=V` words that change the environment, and `--no=--flag` to drop one. Without them the
@@ -91,20 +104,14 @@ def describe_changes(
     old_argv: Sequence[str],
     env: Mapping[str, str],
     argv: Sequence[str],
-) -> tuple[str, ...]:
-    """What is different, one line each: "--tp 8 → 4", "NCCL_ALGO unset → Tree"."""
-    before, after = _flags(old_argv), _flags(argv)
-    lines = [
-        f"{name} {_show(before, name)} → {_show(after, name)}"
+) -> tuple[Change, ...]:
+    """What is different, flags before variables; the values are as they were given, secrets too."""
+    return tuple(
+        Change(name, before.get(name), after.get(name))
+        for before, after in ((_flags(old_argv), _flags(argv)), (old_env, env))
         for name in dict.fromkeys([*before, *after])
         if before.get(name) != after.get(name)
-    ]
-    lines += [
-        f"{name} {old_env.get(name, 'unset')} → {env.get(name, 'unset')}"
-        for name in dict.fromkeys([*old_env, *env])
-        if old_env.get(name) != env.get(name)
-    ]
-    return tuple(lines)
+    )
 
 
 async def _wait_for_port(agent: Agent, run: Run, say: Callable[[str], None]) -> None:
@@ -172,9 +179,3 @@ def _flags(argv: Sequence[str]) -> dict[str, str]:
         else:
             found[word] = ""
     return found
-
-
-def _show(flags: dict[str, str], name: str) -> str:
-    if name not in flags:
-        return "not given"
-    return flags[name] or "given"
