@@ -122,7 +122,7 @@ async def test_a_model_known_by_another_name_is_asked_for_by_that_name(routes: A
         known = asked["model"] == "public-name"
         return (200, COMPLETION) if known else (404, {"error": "no model org/model"})
 
-    server, target = routes(
+    _, target = routes(
         {
             "/v1/completions": answer,
             "/v1/models": (200, {"object": "list", "data": [{"id": "public-name"}]}),

@@ -57,7 +57,7 @@ def test_slicing_a_log_differently_changes_nothing(path: Path) -> None:
     data, dice = path.read_bytes(), random.Random(path.name)
     whole = explain([LogData(0, 0, 0, data), Ended(0)])
 
-    for largest in (300, 20_000) if len(data) > 100_000 else (7, 300, 20_000):
+    for largest in (7 if len(data) < 8_000 else 500, 20_000):
         assert explain([*sliced(data, dice, largest), Ended(0)]) == whole
 
 
@@ -101,10 +101,10 @@ def test_interleaving_samples_and_answers_differently_changes_nothing(path: Path
     data = path.read_bytes()
 
     first, *others = [
-        without_times(explain(watched(data, random.Random(f"{path.name}{n}")))) for n in range(4)
+        without_times(explain(watched(data, random.Random(f"{path.name}{n}")))) for n in range(2)
     ]
 
-    assert others == [first, first, first]
+    assert others == [first]
 
 
 @pytest.mark.parametrize("path", READY, ids=name)
