@@ -34,10 +34,11 @@ class Story:
         block: int | None = None,
         ready: bool = False,
         host_s: float | None = None,
+        level: str | None = None,
         stage: Stage = Stage.LOAD_WEIGHTS,
     ) -> Story:
         self._at += 100
-        line = Line(self._at, self._at + 99, self._at // 100, text, text, Source(rank))
+        line = Line(self._at, self._at + 99, self._at // 100, text, text, Source(rank), level=level)
         mark = Mark(shape, Source(rank), block)
         hits = tuple(Hit(rule, line) for rule in rules)
         at = Moment(None if host_s is None else int(host_s * 1e9), None)
@@ -142,7 +143,7 @@ def test_what_breaks_after_the_operators_stop_is_no_crash() -> None:
 
 
 def test_a_crash_before_the_operators_stop_remains_one() -> None:
-    story = Story().add("oom", CAUSE).add("SIGTERM received", STOP)
+    story = Story().add("oom", CAUSE, shape=Shape.EXCEPTION, block=1).add("SIGTERM received", STOP)
 
     assert story.diagnosis.fatality() is Fatality.CERTAIN
 
@@ -238,3 +239,17 @@ def test_thousands_of_failed_requests_do_not_hide_the_end() -> None:
     assert cause is not None
     assert cause.line == "out of memory"
     assert story.diagnosis.fatality() is Fatality.CERTAIN
+
+
+def test_a_bare_line_is_a_likely_fault_only_until_something_supports_it() -> None:
+    story = Story().add("oom", CAUSE)
+    assert story.diagnosis.fatality() is Fatality.LIKELY
+
+    story.add("Received sigquit", WRAPPER)
+    assert story.diagnosis.fatality() is Fatality.CERTAIN
+
+
+def test_what_the_engine_calls_a_warning_is_no_fault() -> None:
+    story = Story().add("could not fetch, will try again", CAUSE, level="WARNING")
+
+    assert story.diagnosis.fatality() is Fatality.NONE

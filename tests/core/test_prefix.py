@@ -76,3 +76,18 @@ def test_llama_cpp_counts_from_its_start() -> None:
 
 def test_colours_titles_and_other_control_sequences_are_taken_out() -> None:
     assert strip_escapes("\x1b[1;32mok\x1b[0m \x1b]0;title\x07end\x1b=") == "ok end"
+
+
+@pytest.mark.parametrize(
+    ("text", "level"),
+    [
+        ("(EngineCore pid=1) WARNING 01-01 00:00:00 [a.py:1] x", "WARNING"),
+        ("0.00.001.002 E srv  load_model: x", "ERROR"),
+        ("[2026-01-01 00:00:00] ERROR:    [Errno 98] x", "ERROR"),
+        ("/opt/a.py:52: UserWarning: x", None),
+        ("UserWarning: x", "WARNING"),
+        ("[2026-01-01 00:00:00 TP0] Load weight begin.", None),
+    ],
+)
+def test_the_level_is_known_where_the_prefix_says_it(text: str, level: str | None) -> None:
+    assert parse_prefix(text, 2026).level == level

@@ -27,6 +27,7 @@ def decode_line(
         message=text[prefix.length :],
         source=prefix.source,
         stamp_ns=prefix.stamp_ns,
+        level=prefix.level,
         is_progress=is_progress,
         is_cut=len(raw) > LIMIT_BYTES,
     )

@@ -63,6 +63,7 @@ class Line:
     message: str
     source: Source = Source()
     stamp_ns: int | None = None
+    level: str | None = None  # DEBUG, INFO, WARNING, ERROR, CRITICAL where the prefix says so
     is_progress: bool = False  # ended by a carriage return: it will be overwritten on a terminal
     is_cut: bool = False  # longer than the limit; the rest was dropped
 

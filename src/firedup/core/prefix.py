@@ -38,7 +38,12 @@ _VLLM = re.compile(
 # torch: [rank3]:[E1129 17:27:53.123456 ProcessGroupNCCL.cpp:616] or [rank3]: Traceback …
 _TORCH_RANK = re.compile(r"\[rank(?P<rank>\d+)\]: ?")
 # llama.cpp: minutes.seconds.milliseconds.microseconds level component: message
-_LLAMA = re.compile(r"(?P<m>\d+)\.(?P<s>\d\d)\.(?P<ms>\d{3})\.(?P<us>\d{3}) [DIWEC] ")
+_LLAMA = re.compile(r"(?P<m>\d+)\.(?P<s>\d\d)\.(?P<ms>\d{3})\.(?P<us>\d{3}) (?P<level>[DIWEC]) ")
+_LETTERS = {"D": "DEBUG", "I": "INFO", "W": "WARNING", "E": "ERROR", "C": "CRITICAL"}
+# After a prefix without a level, as uvicorn and Python's warnings write it.
+_SPELLED = re.compile(
+    r"\s*(?:\w*(?P<warning>Warning)|(?P<level>DEBUG|INFO|WARNING|ERROR|CRITICAL)): "
+)
 # A record whose writer did not wait for the end of a progress bar (or of a line without one).
 _GLUED = re.compile(
     r"(?<=\S)(?:\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d"
@@ -54,6 +59,7 @@ class Prefix:
     length: int
     source: Source
     stamp_ns: int | None
+    level: str | None = None
 
 
 def strip_escapes(text: str) -> str:
@@ -87,6 +93,7 @@ def parse_prefix(text: str, year: int) -> Prefix:
     pid: int | None = None
     title: str | None = None
     stamp_ns: int | None = None
+    level: str | None = None
     for _ in range(3):
         found = _COLLECTOR.match(text, at)
         if found is None:
@@ -108,12 +115,16 @@ def parse_prefix(text: str, year: int) -> Prefix:
         at = sglang.end()
     elif (vllm := _VLLM.match(text, at)) is not None:
         stamp_ns = parse_stamp(vllm["stamp"], year) or stamp_ns
+        level = vllm["level"]
         at = vllm.end()
     elif (llama := _LLAMA.match(text, at)) is not None:
         stamp_ns = (int(llama["m"]) * 60 + int(llama["s"])) * _NS
         stamp_ns += int(llama["ms"]) * 1_000_000 + int(llama["us"]) * 1_000
+        level = _LETTERS[llama["level"]]
         at = llama.end()
-    return Prefix(at, Source(rank, pid, title), stamp_ns)
+    if level is None and (spelled := _SPELLED.match(text, at)) is not None:
+        level = "WARNING" if spelled["warning"] else spelled["level"]
+    return Prefix(at, Source(rank, pid, title), stamp_ns, level)
 
 
 def is_wall(stamp_ns: int) -> bool:

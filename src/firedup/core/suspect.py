@@ -21,6 +21,7 @@ FATAL_SHAPES = (Shape.EXCEPTION, Shape.USAGE, Shape.NATIVE)
 # When one line meets several rules of the same rank of engine, the most cautious role counts: a
 # wrapper quotes the cause, a benign line quotes anything.
 _CAUTION = (Role.BENIGN, Role.TEARDOWN, Role.VICTIM, Role.WRAPPER, Role.CAUSE)
+_MILD_LEVELS = ("DEBUG", "INFO", "WARNING")
 _TORCH_RANK = re.compile(r"^rank(\d+)$")
 
 
@@ -63,9 +64,20 @@ class Suspect:
         return self.rule is not None and self.rule.is_final
 
     @property
+    def is_mild(self) -> bool:
+        """The engine itself calls it a warning or less."""
+        return self.line.level in _MILD_LEVELS
+
+    @property
+    def is_bare(self) -> bool:
+        """A line by itself: no traceback, abort or refusal of the command line."""
+        return self.mark.shape not in FATAL_SHAPES
+
+    @property
     def is_weak(self) -> bool:
-        """An error that is only named in passing: without a traceback, known to no engine."""
-        return self.mark.shape is Shape.LONE and (self.rule is None or self.rule.engine is None)
+        """An error that is only named in passing: a warning, or a name that no engine knows."""
+        is_named_only = self.mark.shape is Shape.LONE
+        return self.is_mild or (is_named_only and (self.rule is None or self.rule.engine is None))
 
     @property
     def fatality(self) -> Fatality:
@@ -75,8 +87,11 @@ class Suspect:
         if self.is_after_ready:
             # A living server reports failed requests; only its wrappers speak of its own death.
             return Fatality.NONE
+        if self.is_mild:
+            return Fatality.NONE
         if self.role is Role.CAUSE:
-            return Fatality.LIKELY if self.is_weak else Fatality.CERTAIN
+            # A line by itself may be a try that failed and is made again.
+            return Fatality.LIKELY if self.is_bare else Fatality.CERTAIN
         if self.role is not None or self.mark.shape not in FATAL_SHAPES:
             return Fatality.NONE
         # An argument parser ends the program; a compiler that was tried complains alike later.
