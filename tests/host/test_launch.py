@@ -1,6 +1,7 @@
 import asyncio
 import json
 import os
+import shutil
 import signal
 import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -163,6 +164,58 @@ async def test_a_log_that_cannot_be_opened_fails_the_launch(
     (tmp_path / "file").touch()
     with pytest.raises(OperationError, match=r"the log .*file/x\.log cannot be opened"):
         await launch("true", log=str(tmp_path / "file" / "x.log"))
+
+
+async def test_a_server_whose_keeper_cannot_be_recorded_is_ended_and_the_launch_fails(
+    agent: Agent, is_alive: Callable[[int], bool]
+) -> None:
+    blocked = Path(agent.hello["runs_folder"], "one", "keeper.json")
+    manifest = Manifest("one", "a", ("sh", "-c", "sleep 60"), log=str(blocked / "x.log"))
+    with pytest.raises(OperationError, match=r"keeper\.json cannot be written") as caught:
+        await launch_server(agent, manifest)
+    run = await find_run(agent, "one")
+
+    assert (caught.value.code, caught.value.evidence) == ("exec-failed", "EISDIR")
+    assert run.exit is not None
+    assert run.exit.error == "keeper.json cannot be written: Is a directory"
+    assert not is_alive(run.exit.event.pid)
+    assert [path.name for path in blocked.parent.glob("*.new")] == []
+
+
+async def test_an_end_that_cannot_be_written_is_kept_until_it_can(
+    agent: Agent, launch: Launcher
+) -> None:
+    launched = await launch("sh", "-c", "read x < go; exit 7", cwd=fifo_in(agent))
+    folder = Path(launched.folder)
+    (folder / "exit.json").mkdir()
+    (Path(fifo_in(agent)) / "go").write_text("\n")
+    await wait_gone(agent, launched.server.pid, launched.server.start_ticks, timeout_s=LIMIT_S)
+    async with asyncio.timeout(LIMIT_S):
+        while "exit.json not written" not in (folder / "keeper.log").read_text():
+            await agent.call("clock")
+    (folder / "exit.json").rmdir()
+    ended = await exit_of(agent, launched)
+
+    assert (ended.event.code, ended.error) == (7, None)
+    assert list(folder.glob("*.new")) == []
+    await wait_gone(agent, launched.keeper.pid, launched.keeper.start_ticks, timeout_s=LIMIT_S)
+
+
+async def test_a_keeper_ends_when_its_run_folder_is_removed(agent: Agent, launch: Launcher) -> None:
+    launched = await launch("sleep", "60")
+    shutil.rmtree(launched.folder)
+    os.kill(launched.server.pid, signal.SIGTERM)
+
+    await wait_gone(agent, launched.keeper.pid, launched.keeper.start_ticks, timeout_s=LIMIT_S)
+
+
+def fifo_in(agent: Agent) -> str:
+    """A folder with a pipe called go, by which a test says when its server shall end."""
+    folder = Path(agent.hello["state_folder"])
+    folder.mkdir(parents=True, exist_ok=True)
+    if not (folder / "go").exists():
+        os.mkfifo(folder / "go")
+    return str(folder)
 
 
 async def test_the_log_may_be_elsewhere_and_is_continued(

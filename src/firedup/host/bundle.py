@@ -28,6 +28,7 @@ MODULES = (  # in the order in which they need one another
     "run",
     "launch",
     "hook",
+    "record",
     "keep",
     "main",
 )

@@ -4,7 +4,6 @@ import errno
 import json
 import os
 import signal
-import sys
 import time
 
 from firedup.host.agent.act import take_sample
@@ -12,13 +11,13 @@ from firedup.host.agent.file import make_folder
 from firedup.host.agent.memory import Group, host_oom_kills
 from firedup.host.agent.port import Ports
 from firedup.host.agent.proc import Tree, read_stat
+from firedup.host.agent.record import Record
 from firedup.host.agent.system import (
     boot_id,
     boottime_ns,
     load_libc,
     wall_ns,
     write_all,
-    write_atomically,
 )
 
 TYPE_CHECKING = False
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
 
 _SET_NAME, _SET_SUBREAPER = 15, 36  # prctl
 _EVERY_S = 1.0
-_SAMPLES_LIMIT = 8 * 1024 * 1024
 _GRACE_S = 0.3  # how long helpers may outlive the server before they count as survivors
 _HEEDED = {signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
 
@@ -45,7 +43,7 @@ class Keeper:
         self.status = None  # type: int | None
         self.ended = (0, 0)
         self.has_children = True
-        self._samples = -1
+        self.record = Record(folder)
 
     def run(self) -> None:
         """Launch, keep, record."""
@@ -53,6 +51,8 @@ class Keeper:
         if failure is not None:
             self._write_exit([], failure)
             self._tell({"error": failure["error"], "evidence": failure["evidence"]})
+            while not self.record.is_settled():
+                time.sleep(_EVERY_S)
             return
         self._keep()
 
@@ -88,7 +88,12 @@ class Keeper:
             self._collect(is_patient=True)
             number, _, what = words.decode("utf-8", "replace").partition(" ")
             return self._failure(what, OSError(int(number), os.strerror(int(number))))
-        self._write_keeper()
+        try:
+            self._write_keeper()
+        except OSError as error:  # without it nobody would find the server again
+            os.killpg(self.pid, signal.SIGKILL)
+            os.waitpid(self.pid, 0)
+            return dict(self._failure("keeper.json cannot be written", error), code=126)
         return None
 
     def _failure(self, what: str, error: OSError) -> "dict[str, Any]":
@@ -152,7 +157,7 @@ class Keeper:
                 "sid": server.session if server is not None else self.pid,
             },
         }
-        self._write("keeper.json", value)
+        self.record.write("keeper.json", value)
         self._tell(
             {
                 "keeper": {"pid": value["pid"], "start_ticks": value["start_ticks"]},
@@ -170,25 +175,22 @@ class Keeper:
             pass
         os.close(self.report)
 
-    def _write(self, name: str, value: "dict[str, Any]") -> None:
-        text = json.dumps(value, sort_keys=True) + "\n"
-        write_atomically(os.path.join(self.folder, name), text.encode("ascii"))
-
     # ---- keep --------------------------------------------------------------------------------
 
     def _keep(self) -> None:
         self.tree = Tree(self.pid, self.start_ticks, os.getpid())
         self.ports = Ports(self.pid)
         next_s = time.monotonic()
-        while self.has_children:
-            if self.status is None or time.monotonic() >= next_s:
-                self._record()
+        while not self.record.is_settled() or self.has_children:
+            if self.has_children:
+                self.record.add_sample(take_sample(self.tree, self.ports, self.group, self.log))
             next_s = max(next_s + _EVERY_S, time.monotonic())
             self._attend(next_s)
 
     def _attend(self, until_s: float) -> None:
-        """Reaps children until the next sample is due."""
-        while self.has_children:
+        """Reaps children until the next sample is due, or until the last of them is gone."""
+        is_alone = not self.has_children
+        while self.has_children or is_alone:
             left_s = until_s - time.monotonic()
             if left_s <= 0:
                 return
@@ -223,22 +225,6 @@ class Keeper:
             self._collect()
         return sorted(self.tree.living())
 
-    def _record(self) -> None:
-        sample = take_sample(self.tree, self.ports, self.group, self.log)
-        line = json.dumps(sample, separators=(",", ":")).encode("ascii") + b"\n"
-        path = os.path.join(self.folder, "samples.jsonl")
-        try:
-            if self._samples >= 0 and os.fstat(self._samples).st_size > _SAMPLES_LIMIT:
-                os.close(self._samples)
-                self._samples = -1
-                os.rename(path, os.path.join(self.folder, "samples.1.jsonl"))
-            if self._samples < 0:
-                flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
-                self._samples = os.open(path, flags, 0o600)
-            write_all(self._samples, line)
-        except OSError as error:  # a full disk must not end the keeper
-            sys.stderr.write(f"sample not written: {error}\n")
-
     # ---- the end -----------------------------------------------------------------------------
 
     def _write_exit(self, survivors: "list[int]", failure: "dict[str, Any] | None") -> None:
@@ -269,7 +255,7 @@ class Keeper:
             "log_size": log_size,
             "error": failure["error"] if failure is not None else None,
         }
-        self._write("exit.json", value)
+        self.record.owe("exit.json", value)
 
     def _oom_killed(self) -> "bool | None":
         """By the counters since the launch: the group's says yes, the whole host's can say no."""

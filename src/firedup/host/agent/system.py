@@ -123,11 +123,15 @@ def write_atomically(path: str, data: bytes, mode: int = 0o600) -> None:
     temporary = f"{path}.{os.getpid()}.new"
     file = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, mode)
     try:
-        write_all(file, data)
-        os.fsync(file)
-    finally:
-        os.close(file)
-    os.rename(temporary, path)
+        try:
+            write_all(file, data)
+            os.fsync(file)
+        finally:
+            os.close(file)
+        os.rename(temporary, path)
+    except OSError:
+        os.unlink(temporary)
+        raise
 
 
 def write_all(file: int, data: bytes) -> None:
