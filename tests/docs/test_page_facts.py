@@ -1,0 +1,74 @@
+"""Numbers and names on the pages are those of the program."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from reader import ROOT
+
+from firedup.cli.status import status_of
+from firedup.core import judgement, liveness
+from firedup.core.model import Stage, Verdict
+from firedup.session import prober
+from firedup.session.order import HOOK_EVENTS
+
+MINUTES = {180: "three minutes", 300: "five", 600: "ten"}
+
+
+def read(page: str) -> str:
+    return (ROOT / "docs" / page).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("verdict", list(Verdict))
+def test_every_verdict_stands_with_its_exit_status(verdict: Verdict) -> None:
+    row = rf"^\| `{verdict.value}` \| .+ \| {status_of(verdict)} \|$"
+
+    assert re.search(row, read("explanation/verdicts.md"), re.MULTILINE)
+
+
+def test_what_counts_as_progress_is_what_the_program_counts() -> None:
+    page = read("explanation/verdicts.md")
+
+    assert f"more than {liveness.MIN_CPU_SHARE * 100:.0f} % of one core" in page
+    assert f"more than {liveness.MIN_READ_BYTES >> 20} MiB a second" in page
+    assert f"by more than {liveness.MIN_GROWTH_BYTES >> 20} MiB a second" in page
+
+
+def test_the_patience_of_the_page_is_that_of_the_program() -> None:
+    page = read("explanation/verdicts.md")
+
+    assert f"for {MINUTES[int(liveness.DEFAULT_PATIENCE_S)]} it is stalled" in page
+    dist_init = MINUTES[int(liveness.PATIENCE_S[Stage.DIST_INIT])]
+    assert f"in dist-init, where ranks wait for each other, after {dist_init};" in page
+    assert f"in warm-up after {MINUTES[int(liveness.PATIENCE_S[Stage.WARMUP])]}." in page
+    assert liveness.STOPPED_PATIENCE_S == 10
+    assert "stopped by a signal is stalled after ten seconds" in page
+    assert judgement.SETTLE_S == 5
+    assert "counts once nothing went on for five seconds" in page
+
+
+def test_the_request_for_a_token_is_described_as_it_is_made() -> None:
+    page = read("explanation/ready.md")
+
+    assert prober.DEADLINE_S == 60
+    assert "a minute to answer" in page
+    assert prober.RETRY_TOKEN_S == 10
+    assert "asked again every ten seconds" in page
+
+
+def test_every_event_has_its_hook() -> None:
+    page = read("how-to/scripts-and-ci.md")
+
+    for event in HOOK_EVENTS:
+        assert f"`--on {event} CMD`" in page
+
+
+def test_the_tables_of_exit_statuses_say_the_same() -> None:
+    def statuses(text: str) -> set[str]:
+        return set(re.findall(r"^\| (\d+(?:, \d+)?) \|", text, re.MULTILINE))
+
+    first_page = statuses((ROOT / "README.md").read_text(encoding="utf-8"))
+
+    assert first_page == statuses(read("how-to/scripts-and-ci.md"))
+    assert first_page <= statuses(read("reference/cli.md"))
