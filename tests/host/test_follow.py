@@ -405,3 +405,26 @@ async def test_a_burst_arrives_whole_while_little_of_it_waits(agent: Agent, log:
         expected.update(b"%099d\n" % number * 10000)
     assert digest.digest() == expected.digest()
     assert most <= 262144 + 65536
+
+
+async def test_a_follow_that_cannot_begin_leaves_nothing_open(agent: Agent, tmp_path: Path) -> None:
+    files = Path(f"/proc/{agent.hello['pid']}/fd")
+    before = len(list(files.iterdir()))
+    for _ in range(5):
+        with pytest.raises(OperationError):
+            await anext(agent.open("follow", path=f"{tmp_path}/a\0b"))
+
+    assert len(list(files.iterdir())) == before
+
+
+async def test_a_watch_that_cannot_begin_leaves_nothing_open(agent: Agent) -> None:
+    folder = Path(agent.hello["runs_folder"], "one")
+    folder.mkdir(parents=True)
+    (folder / "keeper.json").write_text("{}")
+    files = Path(f"/proc/{agent.hello['pid']}/fd")
+    before = len(list(files.iterdir()))
+    for _ in range(5):
+        with pytest.raises(OperationError):
+            await anext(agent.open("watch_run", run="one"))
+
+    assert len(list(files.iterdir())) == before

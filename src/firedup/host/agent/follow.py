@@ -47,13 +47,19 @@ class Follow(Stream):
         self.known = set()  # type: set[tuple[int, int]]  # files that were opened
         self.file = -1
         self.seen = self.offset  # the largest size known of this generation
-        self.must_arm = True
-        self.is_missing = False
+        self.must_arm, self.is_missing = True, False
         self.is_detour = False  # reading a rotator's copy of what was truncated
         self.events = collections.deque()  # type: collections.deque[dict[str, Any]]
-        self.inotify = Inotify()
-        self.is_polled = self.inotify.file < 0 or is_remote(nearest_folder(self.path))
         self.pause_s = _POLL_S[0]
+        self.inotify = Inotify()
+        try:
+            self._begin()
+        except BaseException:
+            self.close()
+            raise
+
+    def _begin(self) -> None:
+        self.is_polled = self.inotify.file < 0 or is_remote(nearest_folder(self.path))
         if self.inotify.file >= 0:
             self.loop.watch(self.inotify.file, self._on_notice)
         self._arm()

@@ -87,20 +87,27 @@ class WatchRun(Stream):
     def open(self) -> None:
         """Finds keeper and server and watches both and the folder."""
         self.folder = find_run(self.args["run"])
+        self.departures = []  # type: list[Departure]
+        self.has_told_keeper = False
+        self.has_exited = False
+        self.gone_at = None  # type: float | None
         self.inotify = Inotify()
+        try:
+            self._begin()
+        except BaseException:
+            self.close()
+            raise
+
+    def _begin(self) -> None:
         if self.inotify.file >= 0:
             self.loop.watch(self.inotify.file, self._on_notice)
             self.inotify.arm({self.folder: FOLDER_NOTICES})
         self.keeper = read_json(os.path.join(self.folder, "keeper.json"))
-        self.departures = []  # type: list[Departure]
         if self.keeper is not None and self.keeper["boot_id"] == boot_id():
             for who in (self.keeper, self.keeper["server"]):
                 self.departures.append(
                     Departure(self.loop, who["pid"], who["start_ticks"], self.on_due)
                 )
-        self.has_told_keeper = False
-        self.has_exited = False
-        self.gone_at = None  # type: float | None
 
     def close(self) -> None:
         """Stops watching."""
