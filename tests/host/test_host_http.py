@@ -1,5 +1,6 @@
 import asyncio
 import json
+import socket
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -7,9 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from firedup.host.base import OperationError
+from firedup.host.agent import web
+from firedup.host.base import OperationError, local_host
+from firedup.host.file import read_file
 from firedup.host.http import KeySource, fetch_http
-from firedup.host.link import Agent
+from firedup.host.launch import launch_server
+from firedup.host.link import Agent, open_agent
+from firedup.host.manifest import Manifest
 
 LIMIT_S = 20.0
 
@@ -95,9 +100,6 @@ async def test_a_redirect_is_not_followed(agent: Agent) -> None:
 async def test_a_proxy_is_not_used(
     agent: Agent, monkeypatch: pytest.MonkeyPatch, state: Path
 ) -> None:
-    from firedup.host.base import local_host
-    from firedup.host.link import open_agent
-
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
     async with serving() as (_, port), open_agent(local_host()) as other:
         assert (await fetch_http(other, port, "/health")).status == 200
@@ -112,12 +114,25 @@ async def test_a_long_body_is_cut(agent: Agent) -> None:
     assert (len(whole.body), whole.is_cut) == (100000, False)
 
 
-@pytest.mark.parametrize("words", [("--api-key", "s3cret"), ("--api-key=s3cret",)])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--api-key", "s3cret"),
+        ("--api-key=s3cret",),
+        ("--api_key", "s3cret"),
+        ("--api_key=s3cret",),
+        ("--api-k", "s3cret"),
+        ("--api-key", "old", "--api-key", "s3cret"),
+        ("--api-key", "s3cret", "second", "--port", "1"),
+        ("--api-key", "s3cret,second"),
+    ],
+)
 async def test_the_key_is_taken_from_the_servers_command(
     agent: Agent, words: tuple[str, ...]
 ) -> None:
     async with serving(*words) as (pid, port):
-        answer = await fetch_http(agent, port, "/", key_from=KeySource(pid=pid))
+        source = KeySource(pid=pid, separator=",", abbreviates=True)
+        answer = await fetch_http(agent, port, "/", key_from=source)
 
     assert json.loads(answer.body)["key"] == "Bearer s3cret"
     assert answer.has_key
@@ -141,6 +156,35 @@ async def test_the_key_is_taken_from_a_runs_manifest(agent: Agent, tmp_path: Pat
         answer = await fetch_http(agent, port, "/", key_from=source)
 
     assert json.loads(answer.body)["key"] == "Bearer k"
+
+
+@pytest.mark.parametrize("setup", [None, "export SERVER_KEY=inherited"])
+async def test_the_key_is_taken_from_what_a_runs_server_found_in_its_environment(
+    state: Path, monkeypatch: pytest.MonkeyPatch, setup: str | None
+) -> None:
+    if setup is None:
+        monkeypatch.setenv("SERVER_KEY", "inherited")
+    async with open_agent(local_host()) as agent:
+        manifest = Manifest("one", "a", (sys.executable, "-c", SERVER), setup=setup)
+        launched = await launch_server(agent, manifest)
+        async with asyncio.timeout(LIMIT_S):
+            while not (text := await read_file(agent, launched.log)).endswith(b"\n"):
+                await agent.call("clock")
+        source = KeySource(run=launched.folder, env=("SERVER_KEY",))
+        answer = await fetch_http(agent, int(text), "/", key_from=source)
+
+    assert json.loads(answer.body)["key"] == "Bearer inherited"
+
+
+async def test_a_file_that_the_command_names_holds_the_key(agent: Agent, tmp_path: Path) -> None:
+    (tmp_path / "keys").write_text("first\nsecond\n")
+    manifest = {"argv": ["server", "--api-key-file", "keys"], "cwd": str(tmp_path)}
+    (tmp_path / "manifest.json").write_text(json.dumps(manifest))
+    async with serving() as (_, port):
+        source = KeySource(run=str(tmp_path), file_options=("--api-key-file",))
+        answer = await fetch_http(agent, port, "/", key_from=source)
+
+    assert json.loads(answer.body)["key"] == "Bearer first"
 
 
 async def test_the_key_is_taken_from_a_file(agent: Agent, tmp_path: Path) -> None:
@@ -216,3 +260,22 @@ async def test_a_request_can_be_given_up(agent: Agent) -> None:
                 await agent.call("clock")
 
     assert before == 2
+
+
+class Vanishing:
+    """A connection whose thread closes it between two looks."""
+
+    def __init__(self) -> None:
+        self.looks = 0
+
+    @property
+    def sock(self) -> socket.socket | None:
+        self.looks += 1
+        return socket.socket() if self.looks == 1 else None
+
+
+def test_a_request_that_closes_while_it_is_given_up_does_no_harm() -> None:
+    link = Vanishing()
+    web._cut(link)
+
+    assert link.looks == 1

@@ -23,6 +23,7 @@ MODULES = (  # in the order in which they need one another
     "port",
     "memory",
     "holder",
+    "key",
     "web",
     "act",
     "run",

@@ -16,8 +16,9 @@ class KeySource:
     """Where on the host the API key is found; it is used there and never sent over the link.
 
     One of `run` (a run folder), `pid` or `file` (its first line). In a command line the options
-    named in `options` are looked at, then the variables named in `env`. `separator` ends the first
-    of several keys.
+    named in `options` and `file_options` (which name a file) are looked at, then the variables
+    named in `env`. `abbreviates`: beginnings of long options count. `separator` ends the first of
+    several keys.
     """
 
     run: str | None = None
@@ -25,8 +26,10 @@ class KeySource:
     start_ticks: int | None = None
     file: str | None = None
     options: tuple[str, ...] = ("--api-key",)
+    file_options: tuple[str, ...] = ()
     env: tuple[str, ...] = ()
     separator: str | None = None
+    abbreviates: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +92,8 @@ def _encode_source(source: KeySource) -> dict[str, Any]:
         "start_ticks": source.start_ticks,
         "file": source.file,
         "options": list(source.options),
+        "file_options": list(source.file_options),
         "env": list(source.env),
         "separator": source.separator,
+        "abbreviates": source.abbreviates,
     }

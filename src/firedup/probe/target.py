@@ -68,11 +68,18 @@ def make_target(
 ) -> Target:
     """The target of a run (`run_folder`) or of a process (`process`: pid and start ticks)."""
     http = profile.http if profile and profile.http.health else _UNKNOWN
+    pid, start_ticks = process or (None, None)
     key = None
-    if profile is not None and (profile.command.api_key or profile.command.api_key_env):
-        options, env = profile.command.api_key, profile.command.api_key_env
-        if run_folder is not None:
-            key = KeySource(run=run_folder, options=options, env=env)
-        elif process is not None:
-            key = KeySource(pid=process[0], start_ticks=process[1], options=options, env=env)
+    if profile is not None and (run_folder is not None or pid is not None):
+        command = profile.command
+        key = KeySource(
+            run=run_folder,
+            pid=pid,
+            start_ticks=start_ticks,
+            options=command.api_key,
+            file_options=command.api_key_file,
+            env=command.api_key_env,
+            separator=command.api_key_separator,
+            abbreviates=command.abbreviates,
+        )
     return Target(agent, spec, http, key)

@@ -19,7 +19,7 @@ _SHELLS = ("sh", "bash", "dash", "zsh", "ksh")
 _SPLITS = ("prefill", "decode")
 _FLAG_FIELDS = (
     "model", "draft", "algorithm", "tensor_parallel", "bind", "port", "served_name", "api_key",
-    "tls", "node_rank", "split", "log_level", "json_flag",
+    "api_key_file", "tls", "node_rank", "split", "log_level", "json_flag",
 )  # fmt: skip
 
 
@@ -120,7 +120,7 @@ def _read(profile: EngineProfile, words: tuple[str, ...], env: Mapping[str, str]
         tensor_parallel=_integer(flags.last(command.tensor_parallel), None),
         purpose=_purpose(flags, command),
         health_path=profile.http.health,
-        has_api_key=flags.last(command.api_key) is not None
+        has_api_key=flags.last((*command.api_key, *command.api_key_file)) is not None
         or any(env.get(name) for name in command.api_key_env),
         has_tls=flags.last(command.tls) is not None,
         hides_ready_line=level is not None and level.lower() in command.quiet_levels,

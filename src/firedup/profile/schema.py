@@ -44,7 +44,9 @@ class Command:
     default_port: int | None = None
     served_name: tuple[str, ...] = ()
     api_key: tuple[str, ...] = ()
+    api_key_file: tuple[str, ...] = ()
     api_key_env: tuple[str, ...] = ()
+    api_key_separator: str | None = None
     tls: tuple[str, ...] = ()
     node_rank: tuple[str, ...] = ()
     embedding: tuple[str, ...] = ()

@@ -1,62 +1,15 @@
 """One HTTP request from the host itself, with an API key that never leaves the host."""
 
-import json
-import os
 import time
 
-from firedup.host.agent.proc import find_process, read_argv
-from firedup.host.agent.system import AgentError, boottime_ns, read_whole
+from firedup.host.agent.key import find_key
+from firedup.host.agent.system import AgentError, boottime_ns
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
 _BODY_LIMIT = 16 * 1024 * 1024
-
-
-def find_key(source: "dict[str, Any]") -> "str | None":
-    """The API key that a server was started with.
-
-    `source`: {pid, start_ticks} of a process or {run} (a run folder) or {file}; with `options`
-    (names on its command line) and `env` (names in its environment), tried in this order.
-    """
-    if source.get("file"):
-        return _first_key((read_whole(source["file"]) or b"").decode("utf-8", "replace"))
-    if source.get("run"):
-        with open(os.path.join(source["run"], "manifest.json"), "rb") as file:
-            manifest = json.loads(file.read().decode("utf-8"))
-        argv, env = manifest["argv"], manifest.get("env", {})
-        pid = None
-    else:
-        pid = find_process(int(source["pid"]), source.get("start_ticks")).pid
-        argv, env = read_argv(pid), {}
-    key = _key_of_argv(argv, source.get("options", []))
-    if key is None and source.get("env"):
-        data = read_whole(f"/proc/{pid}/environ") if pid else None
-        for word in (data or b"").split(b"\0"):
-            name, _, value = word.partition(b"=")
-            env.setdefault(os.fsdecode(name), os.fsdecode(value))
-        key = next((env[name] for name in source["env"] if env.get(name)), None)
-    return _first_key(key or "", source.get("separator"))
-
-
-def _key_of_argv(argv: "list[str]", options: "list[str]") -> "str | None":
-    for i, word in enumerate(argv):
-        name, has_value, value = word.partition("=")
-        if name in options:
-            if has_value:
-                return value
-            if i + 1 < len(argv):
-                return argv[i + 1]
-    return None
-
-
-def _first_key(text: str, separator: "str | None" = None) -> "str | None":
-    text = text.strip()
-    if separator:
-        text = text.split(separator)[0]
-    lines = text.splitlines()
-    return lines[0].strip() if lines and lines[0].strip() else None
 
 
 def op_http(args: "dict[str, Any]", work: "Any") -> "tuple[dict[str, Any], bytes]":
@@ -125,9 +78,10 @@ def _cut(link: "Any") -> None:
     """Called by the loop: makes the thread's wait end."""
     import socket
 
-    if link.sock is not None:
+    sock = link.sock  # the thread may let go of it at any moment
+    if sock is not None:
         try:
-            link.sock.shutdown(socket.SHUT_RDWR)
+            sock.shutdown(socket.SHUT_RDWR)
         except OSError:
             pass
 
