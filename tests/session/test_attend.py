@@ -1,5 +1,6 @@
 """A log whose server somebody else started: its process is found and judged all the same."""
 
+import asyncio
 import os
 import signal
 import subprocess
@@ -12,7 +13,7 @@ from typing import Any
 
 import psutil
 import pytest
-from workbench import Site, last_of, recorded, until
+from workbench import RUNS, Site, last_of, recorded, until
 
 from firedup.core.block import OPENERS
 from firedup.core.error import UsageError
@@ -20,7 +21,9 @@ from firedup.core.model import Ownership, Snapshot, State, Verdict
 from firedup.core.rule import Matcher
 from firedup.profile.match import CatalogueMatcher
 from firedup.profile.words import pattern_rules
+from firedup.session import attend
 from firedup.session.attend import watch_log
+from firedup.session.find import Found
 from firedup.session.run import exit_status
 from firedup.session.watch import Watching
 from firedup.testing.script import End, Script, Stop, line
@@ -133,11 +136,19 @@ async def test_a_directory_is_no_log(log: Path, watch: Watch) -> None:
         await last_of(watch())
 
 
-async def test_a_stale_log_is_said_at_once(log: Path, watch: Watch) -> None:
+READY_LINE = "The server is fired up and ready to roll!\n"
+
+
+def age(log: Path, seconds: float) -> None:
+    when = time.time() - seconds
+    os.utime(log, (when, when))
+
+
+@pytest.mark.parametrize("words", ["loading\n", READY_LINE])
+async def test_a_stale_log_is_said_at_once(log: Path, watch: Watch, words: str) -> None:
     log.parent.mkdir()
-    log.write_text("loading\n")
-    two_hours_ago = time.time() - 7200
-    os.utime(log, (two_hours_ago, two_hours_ago))
+    log.write_text(words)
+    age(log, 7200)
 
     seen = [snapshot async for snapshot in watch()]
 
@@ -146,7 +157,101 @@ async def test_a_stale_log_is_said_at_once(log: Path, watch: Watch) -> None:
     assert "stale log: no process has it open, last written 2 hours ago" in (
         seen[0].explanation.notes
     )
+    assert seen[0].explanation.verdict is Verdict.UNKNOWN
     assert exit_status(seen[0]) == 6
+
+
+async def test_a_stale_log_that_tells_of_a_crash_tells_of_it(log: Path, watch: Watch) -> None:
+    log.parent.mkdir()
+    log.write_bytes((RUNS / "sglang" / "f05_truncated_shard.log").read_bytes())
+    age(log, 7200)
+
+    seen = [snapshot async for snapshot in watch()]
+
+    assert [found.explanation.verdict for found in seen] == [Verdict.CRASHED]
+    assert exit_status(seen[0]) == 1
+
+
+async def test_a_log_written_just_now_and_held_by_nobody_is_no_ready_server(
+    log: Path, watch: Watch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("firedup.session.attend.GRACE_S", 0.3)
+    log.parent.mkdir()
+    log.write_text(READY_LINE)
+
+    seen = [snapshot async for snapshot in watch()]
+
+    assert {found.explanation.verdict for found in seen} == {Verdict.UNKNOWN}
+    assert seen[-1].is_final
+    assert "abandoned log: no process has it open" in seen[-1].explanation.notes[-1]
+    assert exit_status(seen[-1]) == 6
+
+
+async def test_a_log_that_comes_into_being_and_is_left_is_no_ready_server(
+    log: Path, watch: Watch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("firedup.session.attend.GRACE_S", 0.3)
+    snapshots = watch()
+    await until(snapshots, lambda now: now.waiting_for == "the log to appear")
+    log.parent.mkdir()
+    (log.parent / "new").write_text(READY_LINE)
+    (log.parent / "new").rename(log)
+
+    last = await last_of(snapshots)
+
+    assert last.explanation.verdict is Verdict.UNKNOWN
+    assert last.checks.log is True
+    assert "abandoned log" in last.explanation.notes[-1]
+
+
+async def test_a_writer_that_appears_in_the_grace_is_watched(
+    site: Site, start: Start, log: Path, watch: Watch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("firedup.session.attend.GRACE_S", 30.0)
+    log.write_text(READY_LINE)
+    async with asyncio.TaskGroup() as group:
+        last = group.create_task(last_of(watch()))
+        start(*site.serve(site.fake(recorded("s01_success.log"))))
+
+    assert last.result().explanation.verdict is Verdict.READY
+    assert last.result().checks.owner is Ownership.YES
+
+
+async def test_what_an_earlier_start_left_in_the_log_is_not_the_new_one_s(
+    site: Site, start: Start, log: Path, watch: Watch
+) -> None:
+    log.write_bytes((RUNS / "sglang" / "f05_truncated_shard.log").read_bytes())
+    age(log, 600)
+    script = recorded("s01_success.log")
+    later = replace(script, pieces=tuple(replace(p, at_s=p.at_s + 1) for p in script.pieces))
+    process = start(*site.serve(site.fake(later)))
+
+    last = await last_of(watch())
+
+    assert last.explanation.verdict is Verdict.READY
+    assert last.explanation.cause is None
+    assert process.poll() is None
+
+
+async def test_a_death_right_after_the_process_was_found_is_a_crash(
+    site: Site, start: Start, watch: Watch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    process = start(*site.serve(site.fake(Script((line(0, "loading"),)))))
+    find = attend.find_writer
+
+    async def find_and_kill(*given: Any) -> Found:
+        found = await find(*given)
+        if found.process is not None:
+            process.kill()
+            process.wait()
+        return found
+
+    monkeypatch.setattr(attend, "find_writer", find_and_kill)
+
+    last = await last_of(watch())
+
+    assert last.explanation.verdict is Verdict.CRASHED
+    assert last.explanation.exited is True
 
 
 async def test_a_log_that_nobody_writes_any_more_becomes_stale(

@@ -283,6 +283,22 @@ async def test_row_a_log_of_the_past_is_told_at_once(site: Site, tmp_path: Path)
     assert "waiting..." in loop_at_end(log, tmp_path)[0]
 
 
+async def test_row_fired_up_in_a_log_that_nobody_writes_is_no_ready_server(
+    site: Site, tmp_path: Path
+) -> None:
+    log = tmp_path / "old.log"
+    log.write_bytes(sglang("s01_success").read_bytes())
+    os.utime(log, (1_700_000_000, 1_700_000_000))
+    watching = Watching(timeout_s=60, tail_lines=30)
+
+    lines = await classic_of(
+        watch_log(site.agent, site.catalogue, site.matcher, str(log), watching)
+    )
+
+    assert not any("SERVER READY" in text for text in lines)
+    assert loop_at_end(log, tmp_path)[0].startswith("SERVER READY")
+
+
 def test_every_row_of_the_page_has_its_test_and_every_such_test_its_row() -> None:
     named = re.findall(r"`(test_row_\w+)`", DOC.read_text())
     rows = [name for name in globals() if name.startswith("test_row_")]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import posixpath
 from collections.abc import AsyncIterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from firedup.core.error import UsageError
@@ -13,23 +13,29 @@ from firedup.core.event import Begun, Ended, Exited, LogData
 from firedup.core.model import ServerSpec, Snapshot
 from firedup.core.rule import Matcher
 from firedup.host.base import OperationError
-from firedup.host.file import FileFacts, open_file, stat_file
+from firedup.host.file import FileFacts, open_file, read_file, stat_file
 from firedup.host.frame import Data
 from firedup.host.link import Agent
-from firedup.host.process import ProcessFacts, wait_gone, watch_tree
+from firedup.host.process import ProcessFacts, wait_gone
 from firedup.probe.target import make_target
 from firedup.profile.command import read_command
 from firedup.profile.pipeline import Pipeline
 from firedup.profile.schema import Catalogue
 from firedup.session.clock import HostClock
-from firedup.session.find import Found, find_writer
+from firedup.session.find import find_writer
 from firedup.session.history import position_after
+from firedup.session.sample import feed_samples
 from firedup.session.watch import Watch, Watching
 
 _NS = 1_000_000_000
 # A log that nobody writes and that was last written longer ago than this tells of the past.
 STALE_S = 60.0
+# One that was written just now may have lost its writer to a restart: so long is waited for a new.
+GRACE_S, GRACE_PAUSE_S = 3.0, 0.2
 SEARCH_PAUSE_S = 2.0
+# The kernel tells a process's start in 1/100 s, and the time of a write by a clock that may lag.
+TICKS_PER_S = 100
+START_MARGIN_S = 0.05
 GONE_WAIT_S = 3600.0
 
 
@@ -53,7 +59,6 @@ async def watch_log(
     facts = await stat_file(agent, path)
     if facts is not None and facts.kind == "folder":
         raise UsageError(f"{path} is a directory, not a log", todo="Name the log file in it.")
-    found = await find_writer(agent, path, pid) if facts or pid else Found(None, is_certain=True)
     clock = await HostClock.read(agent)
     pipeline = Pipeline(
         matcher,
@@ -63,36 +68,51 @@ async def watch_log(
         highlight=watching.highlight,
     )
     watch = Watch(agent, pipeline, clock, watching, log=path)
+    begun = Begun(clock.boottime_ns(), clock.wall_ns(), ServerSpec(engine=engine), log=path)
+    guide = _Guide(watch, catalogue, begun, engine, past=facts)
+    settled = await guide.settle(agent, facts, pid)
     if facts is not None:
         await _read_past(agent, path, facts.size, pipeline)
         watch.position = await position_after(agent, path, *pipeline.log_position)
-    begun = Begun(clock.boottime_ns(), clock.wall_ns(), ServerSpec(engine=engine), log=path)
-    if (reason := _why_stale(facts, found, clock)) is not None:
-        pipeline.feed(Ended(clock.boottime_ns(), reason=reason))
+    if settled.why_abandoned is not None:
+        pipeline.feed(Ended(clock.boottime_ns(), reason=settled.why_abandoned, is_abandoned=True))
         yield watch.look()
         return
     watch.feed(begun)
-    guide = _Guide(watch, catalogue, begun, engine)
-    if found.process is not None:
-        guide.adopt(found.process)
+    if settled.process is not None:
+        guide.adopt(settled.process)
     else:
         # A log that comes into being has a writer, and what it says is judged by that process.
-        watch.gate = guide.search
+        watch.gate = guide.await_writer
     watch.feeders.append(guide.attend)
     async for snapshot in watch.snapshots():
         yield snapshot
 
 
+@dataclass(frozen=True, slots=True)
+class _Settled:
+    """Who writes the log; neither when that cannot be said."""
+
+    process: ProcessFacts | None = None
+    why_abandoned: str | None = None
+
+
 class _Guide:
-    """Finds the process and watches its tree and its end."""
+    """Finds the process and watches its tree and its end; `past` is the log before the watch."""
 
     def __init__(
-        self, watch: Watch, catalogue: Catalogue, begun: Begun, engine: str | None
+        self,
+        watch: Watch,
+        catalogue: Catalogue,
+        begun: Begun,
+        engine: str | None,
+        past: FileFacts | None,
     ) -> None:
         self._watch = watch
         self._catalogue = catalogue
         self._begun = begun
         self._engine = engine
+        self._past = past
         self._process: ProcessFacts | None = None
 
     def adopt(self, process: ProcessFacts) -> None:
@@ -102,22 +122,60 @@ class _Guide:
         if self._engine is not None:
             spec = replace(spec, engine=self._engine)
         identity = (process.pid, process.start_ticks)
-        self._watch.feed(replace(self._begun, spec=spec, pid=identity[0], start_ticks=identity[1]))
+        begun = replace(self._begun, spec=spec, pid=identity[0], start_ticks=identity[1])
+        self._watch.feed(replace(begun, starts_anew=self._is_of_later_start(process)))
         profile = self._catalogue.profile(spec.engine)
         target = make_target(self._watch.agent, spec, profile, process=identity)
         self._watch.ask_through(target, identity)
 
-    async def search(self, agent: Agent) -> Found:
-        """Look once for the process that writes the log."""
-        try:
-            found = await find_writer(agent, self._watch.log)
-        except OperationError as error:
-            if error.code != "not-found":
-                raise
-            found = Found(None, is_certain=False)  # the log is gone again
-        if found.process is not None and self._process is None:
-            self.adopt(found.process)
-        return found
+    def _is_of_later_start(self, process: ProcessFacts) -> bool:
+        """Whether all that was read so far had been written before `process` began."""
+        past, clock = self._past, self._watch.clock
+        if past is None or self._watch.pipeline.log_position != (0, past.size):
+            return False
+        age_s = clock.boottime_ns() / _NS - process.start_ticks / TICKS_PER_S
+        begun_ns = clock.wall_ns() - round((age_s + START_MARGIN_S) * _NS)
+        return begun_ns > past.modified_wall_ns
+
+    async def settle(
+        self, agent: Agent, facts: FileFacts | None, pid: int | None = None
+    ) -> _Settled:
+        """Find out who writes the log, before any of it is believed.
+
+        A log that nobody holds is given a moment, in which a writer may appear or its size change.
+        """
+        if facts is None and pid is None:
+            return _Settled()
+        begun_ns = self._watch.clock.boottime_ns()
+        while True:
+            found = await find_writer(agent, self._watch.log, pid)
+            if found.process is not None or not found.is_certain or facts is None:
+                return _Settled(found.process)
+            waited_s = (self._watch.clock.boottime_ns() - begun_ns) / _NS
+            silent_s = self._silent_s(facts)
+            if silent_s > STALE_S or waited_s >= GRACE_S:
+                return _Settled(why_abandoned=_tell_abandoned(silent_s))
+            await asyncio.sleep(GRACE_PAUSE_S)
+            now = await stat_file(agent, self._watch.log)
+            if now is None or (now.ino, now.size) != (facts.ino, facts.size):
+                return _Settled((await find_writer(agent, self._watch.log)).process)
+
+    async def await_writer(self, agent: Agent) -> None:
+        """Settle who writes a log that came into being; an abandoned one is read to its end."""
+        if self._process is not None:
+            return
+        settled = await self.settle(agent, await stat_file(agent, self._watch.log))
+        if settled.process is not None:
+            self.adopt(settled.process)
+        elif settled.why_abandoned is not None:
+            data = await read_file(agent, self._watch.log)
+            now_ns = self._watch.clock.boottime_ns()
+            generation, _ = self._watch.pipeline.log_position
+            self._watch.feed(LogData(now_ns, generation, 0, data))
+            self._watch.feed(Ended(now_ns, reason=settled.why_abandoned, is_abandoned=True))
+
+    def _silent_s(self, facts: FileFacts) -> float:
+        return (self._watch.clock.wall_ns() - facts.modified_wall_ns) / _NS
 
     async def attend(self, agent: Agent) -> None:
         """Search until the process is found, then follow it to its end."""
@@ -125,10 +183,15 @@ class _Guide:
         while self._process is None:
             await asyncio.sleep(SEARCH_PAUSE_S)
             facts = await stat_file(agent, self._watch.log)
-            found = await self.search(agent)
-            if (reason := _why_stale(facts, found, self._watch.clock)) is not None:
+            found = await find_writer(agent, self._watch.log)
+            if found.process is not None and self._process is None:
+                self.adopt(found.process)
+            if facts is None or not found.is_certain or self._process is not None:
+                continue
+            if (silent_s := self._silent_s(facts)) > STALE_S:
                 await self._watch.catch_up(agent)
-                self._watch.feed(Ended(self._watch.clock.boottime_ns(), reason=reason))
+                why, now_ns = _tell_abandoned(silent_s), self._watch.clock.boottime_ns()
+                self._watch.feed(Ended(now_ns, reason=why, is_abandoned=True))
                 return
         process = self._process
         async with asyncio.TaskGroup() as group:
@@ -144,9 +207,8 @@ class _Guide:
             self._watch.feed(Exited(at_ns, wall_ns, process.pid))
 
     async def _take_samples(self, agent: Agent, process: ProcessFacts) -> None:
-        tree = watch_tree(agent, process.pid, process.start_ticks, log=self._watch.log)
-        async for sample in tree:
-            self._watch.feed(sample)
+        identity = (process.pid, process.start_ticks)
+        await feed_samples(agent, self._watch.feed, identity, self._watch.log)
 
     async def _wait_end(self, agent: Agent, process: ProcessFacts) -> int:
         while True:
@@ -159,16 +221,14 @@ class _Guide:
                     return self._watch.clock.boottime_ns()
 
 
-def _why_stale(facts: FileFacts | None, found: Found, clock: HostClock) -> str | None:
-    """Why nothing more will come into a log that exists; None while something may."""
-    if facts is None or found.process is not None or not found.is_certain:
-        return None
-    silent_s = (clock.wall_ns() - facts.modified_wall_ns) / _NS
-    if silent_s <= STALE_S:
-        return None
-    minutes = silent_s / 60
-    ago = f"{minutes:.0f} minutes" if minutes < 120 else f"{minutes / 60:.0f} hours"
-    return f"stale log: no process has it open, last written {ago} ago"
+def _tell_abandoned(silent_s: float) -> str:
+    """Why nothing more will come into a log."""
+    ago = f"{silent_s:.0f} seconds"
+    if silent_s > STALE_S:
+        minutes = silent_s / 60
+        ago = f"{minutes:.0f} minutes" if minutes < 120 else f"{minutes / 60:.0f} hours"
+        return f"stale log: no process has it open, last written {ago} ago"
+    return f"abandoned log: no process has it open, last written {ago} ago"
 
 
 async def _read_past(agent: Agent, path: str, size: int, pipeline: Pipeline) -> None:

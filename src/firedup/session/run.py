@@ -18,7 +18,6 @@ from firedup.host.file import open_file
 from firedup.host.frame import Data
 from firedup.host.link import Agent
 from firedup.host.manifest import Manifest
-from firedup.host.process import watch_tree
 from firedup.host.run import RunState, follow_samples
 from firedup.host.run import list_runs as list_states
 from firedup.host.run import watch_run as watch_end
@@ -28,6 +27,7 @@ from firedup.profile.schema import Catalogue
 from firedup.session.clock import HostClock
 from firedup.session.history import History, load_history, position_after, read_stop, replay_history
 from firedup.session.recorder import Recorder
+from firedup.session.sample import feed_samples
 from firedup.session.watch import Watch, Watching
 
 
@@ -194,7 +194,7 @@ async def _log_start(agent: Agent, run: Run) -> tuple[int, int]:
 
 
 def _add_feeders(watch: Watch, catalogue: Catalogue, run: Run, since_ns: int) -> None:
-    state = run.state
+    server = (run.state.server.pid, run.state.server.start_ticks) if run.state.server else None
 
     async def take_samples(agent: Agent) -> None:
         nonlocal since_ns
@@ -208,7 +208,10 @@ def _add_feeders(watch: Watch, catalogue: Catalogue, run: Run, since_ns: int) ->
             async for end in watch_end(agent, run.label.id):
                 if isinstance(end, KeeperGone):
                     watch.feed(end)
-                    samples = group.create_task(_sample_unkept(agent, watch, run))
+                    if server is not None:
+                        samples = group.create_task(
+                            feed_samples(agent, watch.feed, server, run.log)
+                        )
                     continue
                 await watch.catch_up(agent)
                 if (stop := await read_stop(agent, run.folder)) is not None:
@@ -220,16 +223,7 @@ def _add_feeders(watch: Watch, catalogue: Catalogue, run: Run, since_ns: int) ->
     watch.feeders += [take_samples, take_end]
     profile = catalogue.profile(run.spec.engine)
     target = make_target(watch.agent, run.spec, profile, run_folder=run.folder)
-    server = state.server
-    watch.ask_through(target, (server.pid, server.start_ticks) if server else None)
-
-
-async def _sample_unkept(agent: Agent, watch: Watch, run: Run) -> None:
-    """Take the samples that the keeper would have taken."""
-    server = run.state.server
-    if server is not None:
-        async for sample in watch_tree(agent, server.pid, server.start_ticks, log=run.log):
-            watch.feed(sample)
+    watch.ask_through(target, server)
 
 
 def exit_status(snapshot: Snapshot, *, requires: frozenset[str] = frozenset()) -> int:
