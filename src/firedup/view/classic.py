@@ -6,7 +6,7 @@ from datetime import tzinfo
 
 from firedup.core.model import Snapshot, Verdict
 from firedup.view.quantity import render_clock
-from firedup.view.redact import clean, printable_block, redact
+from firedup.view.redact import clean_start, printable_block, redact
 
 _SECOND_NS = 1_000_000_000
 _ENDINGS = {
@@ -60,7 +60,8 @@ class Classic:
             return ()
         missed = (snapshot.now_ns - self._due_ns) // self._every_ns if self._every_ns else 0
         self._due_ns += (1 + missed) * self._every_ns
-        seen = clean(snapshot.highlight.text)[: self._width] if snapshot.highlight else "(no match)"
+        line = snapshot.highlight
+        seen = clean_start(line.text)[: self._width] if line else "(no match)"
         return (f"{time} waiting... last: {seen}",)
 
     def close(self, snapshot: Snapshot) -> tuple[str, ...]:

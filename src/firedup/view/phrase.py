@@ -12,7 +12,7 @@ from firedup.view.quantity import (
     render_remaining,
     render_size,
 )
-from firedup.view.redact import clean
+from firedup.view.redact import clean, clean_start
 
 _PASSED = {
     Stage.ARGS: "have begun",
@@ -173,7 +173,7 @@ def say_wait(snapshot: Snapshot) -> str:
 def say_last_line(snapshot: Snapshot) -> str:
     """The last line that says something, without its prefix; "" when there is none."""
     line = snapshot.last_line
-    return strip_prefix(clean(line.message or line.text)) if line else ""
+    return strip_prefix(clean_start(line.message or line.text)) if line else ""
 
 
 def say_cause(snapshot: Snapshot) -> str:

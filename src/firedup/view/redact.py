@@ -6,67 +6,142 @@ import re
 from collections.abc import Iterable
 
 MARK = "[redacted]"
+# More of one line is never shown; cleaning takes time in proportion to the length.
+MOST_LETTERS = 4096
+# Each round may uncover what the round before hid from it; a text that needs more is a made one.
+_MOST_ROUNDS = 6
 
-# What can stand behind a name: a list, a quoted string, or everything up to the next border.
-_QUOTED = r"""'[^'\n]*'|"[^"\n]*\""""
-_VALUE = rf"""(?:\[[^\]\n]*\]|{_QUOTED}|(?:(?!,\s)[^\s;&)}}\]'"])+)"""
+# What can stand behind a name. Every pattern here either moves past what it has read or reads no
+# more than a few words ahead, so that no text takes more than time in proportion to its length:
+# that is why a quoted string and a list may end with the line instead of their last mark.
+_SINGLE = r"""'(?:[^'\\\n]|\\.)*+'?+(?:(?:"'"|\\')'[^'\n]*+'?+)*+"""
+_DOUBLE = r""""(?:[^"\\\n]|\\.)*+"?+"""
+_ESCAPED = r"""\\"[^"\\\n]*+(?:\\")?+|\\'[^'\\\n]*+(?:\\')?+"""
+_QUOTED = rf"""(?:[bBrRuU]{{0,2}}(?:{_SINGLE}|{_DOUBLE}|{_ESCAPED})(?:[\w/+=~-][\w/+=.~-]*+)?+)"""
+_VALUE = rf"""(?:\[[^\]\n]*+\]?+|{_QUOTED}|(?:(?!,\s)[^\s;&)}}\]'"])+)"""
 _WORD = rf"""(?:\[redacted\]|{_QUOTED}|[^\s'"]+)"""
 # Values that say "there is no secret here".
 _NOTHING = (
     r"(?!(?:None|null|none|True|False|true|false|''|\"\"|\[\]|\[None\]|API_KEY|str)"
     r"(?:[\s,;&)}\]]|$))"
 )
-_SECRET_FLAG = (
-    r"--(?:[a-z]+-)*(?:api-key|apikey|hf-token|auth-token|access-token|password|secret-key)"
+_NUMBER = r"(?!\d{1,7}(?:\.\d{1,7})?(?![^\s,;&)}\]]))"
+# Beside a flag in a help text or in a sentence.
+_NO_WORD = (
+    r"(?!\[?[A-Z_]{0,40}(?:KEY|TOKEN|PASSWORD|SECRET)(?![A-Za-z0-9]))"
+    r"(?!(?:or|and|to|is|was|for|in|flag|option|argument)\s)"
 )
-_SECRET_NAME = (
-    r"(?:[a-z]+[_-])*(?:api[_-]?key|hf[_-]token|access[_-]token|auth[_-]token|password|passwd"
-    r"|secret|secret[_-]key|secret[_-]access[_-]key)"
+# A next flag: two dashes, or one with few letters, as in -tp and -ngld.
+_NEXT_FLAG = r"(?:--|-[A-Za-z]{0,4}(?![^\s'\"]))"
+
+# Tokens in the sense of models (eos_token, max_token) are no secrets: the word before tells.
+_TOKEN = (
+    r"(?<![a-z])(?:hf|auth|access|session|refresh|bearer|security|secret|private|github|gitlab|bot"
+    r"|admin|user|service|csrf|xsrf|vault|oauth|client|hub|api|id|registry|personal|login|deploy)"
+    r"[_-]?token"
 )
-_SECRET_VARIABLE = r"(?:[A-Z0-9]+_)*(?:API_?KEY|TOKEN|SECRET|PASSWORD|PASSWD|ACCESS_KEY(?:_ID)?)"
+_NAME = (
+    r"(?:api[_-]?key|password|passwd|passphrase|(?<![a-z])secret(?:[_-](?:access[_-])?key)?"
+    r"|access[_-]key(?:[_-]id)?"
+    r"|(?:private|account|storage|encryption|signing|master|subscription)[_-]key"
+    rf"|{_TOKEN})"
+)
+_FLAG = rf"(?i:--?(?:(?:[a-z0-9]+[_-]){{0,6}}{_NAME}|token))"
+_VARIABLE = (
+    r"(?:API_?KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|ACCESS_KEY(?:_ID)?"
+    r"|(?<=_)(?:KEY|PASS|PWD|PW|CREDENTIAL))"
+)
+_IN_QUERY = r"(?:token|key|sig|signature|auth|secret|password|pass|credential|code|session)"
 
 _RULES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     (re.compile(pattern), replacement)
     for pattern, replacement in (
-        # --api-key X, --api-key=X, and both as items of a printed list ('--api-key', 'X')
+        # --api-key X Y as items of a printed list ('--api-key', 'X', 'Y')
         (
-            rf"(?<![\w-])({_SECRET_FLAG}(?:['\"],\s*|=|\s+))(?!-)(?!API_KEY\]){_WORD}",
+            (
+                rf"(?<![\w-])({_FLAG}['\"]\s?,\s?)(?!['\"]{_NEXT_FLAG}){_WORD}"
+                rf"(?:,\s?(?!['\"]-)['\"]{_NO_WORD}(?:[^'\"\\\n]|\\.)*+['\"])*"
+            ),
+            rf"\1{MARK}",
+        ),
+        # --api-key X, --api-key=X, and several keys after one flag
+        (
+            (
+                rf"(?<![\w-])({_FLAG}(?:=|\s+))(?!{_NEXT_FLAG}){_NO_WORD}{_WORD}"
+                r"(?:(?:\s+[^\s'\"-][^\s'\"]*+){1,8}(?=\s+--?[a-z])"
+                r"|(?:\s+(?=[\w.+]{0,99}\d)(?=[\w.+]{0,99}[A-Za-z])[\w.+-]++(?!\S)){1,8})?"
+            ),
             rf"\1{MARK}",
         ),
         (rf"(?<!\S)(-k\s+)(?=\S{{6}}){_WORD}", rf"\1{MARK}"),
-        # HF_TOKEN=X, OPENAI_API_KEY=X; a short number is a count, not a token
+        # HF_TOKEN=X, PGPASSWORD=X; a short number is a count, not a token
         (
-            rf"(?<![A-Za-z0-9_])({_SECRET_VARIABLE}\s?=\s?){_NOTHING}(?!\d{{1,7}}(?!\S)){_WORD}",
+            rf"(?<![a-z])({_VARIABLE}\s?=\s?){_NOTHING}{_NUMBER}{_WORD}",
             rf"\1{MARK}",
         ),
         # api_key='X' and 'api_key': 'X' in printed arguments, password=X
+        (rf"(?i:({_NAME}\\?['\"]?\s?[=:]\s?)){_NOTHING}{_VALUE}", rf"\1{MARK}"),
+        # token='X' where it is no text that a model reads
         (
-            rf"(?i:(?<![A-Za-z0-9_])({_SECRET_NAME}['\"]?\s?[=:]\s?)){_NOTHING}{_VALUE}",
+            (
+                rf"(?i:(?<![\w#-])(token\\?['\"]?\s?[=:]\s?)){_NOTHING}"
+                rf"(?=b?\\?['\"][^\s'\"<>]{{6}}){_VALUE}"
+            ),
             rf"\1{MARK}",
         ),
         (
-            rf"(?i:(?<!\w)(authorization['\"]?\s?[:=]\s?['\"]?(?:(?:bearer|basic)\s+)?)){_WORD}",
+            (
+                rf"(?i:(?<![\w#-])(token['\"]?(?:\s?=\s?(?=[^\s'\"<>]{{8}})|:\s?(?=\w{{16}}))))"
+                rf"{_NOTHING}{_NUMBER}(?![\d.]+(?!\w)){_VALUE}"
+            ),
             rf"\1{MARK}",
         ),
         (
-            r"(?<!\w)(Bearer\s+)(?!(?i:tokens?|auth\w*|scheme|realm)\b)[^\s'\",]+",
+            (
+                r"(?i:(?<!\w)(authorization\\?['\"]?\s?[:=,]\s?(?:b?\\?['\"])?"
+                rf"(?:(?:bearer|basic|token|digest|apikey)\s+)?)){_WORD}"
+            ),
             rf"\1{MARK}",
         ),
-        (r"(://)[^/\s]{1,512}@", rf"\1{MARK}@"),
+        (
+            r"(?i:(?<!\w)((?:set-)?cookie\\?['\"]?\s?[:,]\s?(?:b?\\?['\"])?))[^\s'\"\\][^'\"\\\n]*+",
+            rf"\1{MARK}",
+        ),
+        (
+            (
+                r"(?<!\w)((?:Bearer\s+|(?i:bearer)\s+(?=\S{16})))"
+                r"(?!(?i:tokens?|auth\w*|scheme|realm)\b)[^\s'\",]+"
+            ),
+            rf"\1{MARK}",
+        ),
+        (
+            rf"(?i:([?&](?:[a-z0-9]+[_.-]){{0,4}}{_IN_QUERY}=)){_NUMBER}[^&\s'\"#<>]+",
+            rf"\1{MARK}",
+        ),
+        (r"(://)[^/\s'\"]{1,512}@", rf"\1{MARK}@"),
         # keys that say what they are by their first letters
-        (r"(?<![A-Za-z0-9])(?:sk|nvapi|xox[abp])-[A-Za-z0-9_-]{8,}", MARK),
-        (r"(?<![A-Za-z0-9_])hf_(?:[A-Za-z0-9]{20,}|(?=[A-Za-z]*\d)[A-Za-z0-9]{8,}(?!\w))", MARK),
-        (r"(?<![A-Za-z0-9_])(?:gh[opsu]|github_pat)_[A-Za-z0-9_]{16,}", MARK),
+        (r"(?<![A-Za-z0-9])(?:sk|nvapi|xox[a-z]|glpat)-[A-Za-z0-9_-]{8,}", MARK),
+        (
+            (
+                r"(?<![A-Za-z0-9_])(?:hf|gsk|r8|npm)_"
+                r"(?:[A-Za-z0-9]{20,}|(?=[A-Za-z]*\d)[A-Za-z0-9]{8,}(?!\w))"
+            ),
+            MARK,
+        ),
+        (r"(?<![A-Za-z0-9_])(?:gh[a-z]|github_pat)_[A-Za-z0-9_]{16,}", MARK),
         (r"(?<![A-Za-z0-9])(?:AKIA|ASIA)[A-Z0-9]{16}(?![A-Za-z0-9])", MARK),
-        (r"(?<![\w-])eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]{8,}", MARK),
+        (r"(?<![\w-])AIza[\w-]{16,}", MARK),
+        (r"(?<![\w-])eyJ[\w-]{5,}(?:\.[\w-]*){1,4}", MARK),
     )
 )
-_FLAG_ALONE = re.compile(rf"(?:{_SECRET_FLAG}|-k|-hft)")
+_FLAG_ALONE = re.compile(rf"{_FLAG}|-k|-hft")
+_VARIABLE_ALONE = re.compile(rf"(?:[A-Z0-9_]*{_VARIABLE}|(?i:[a-z0-9_-]*{_NAME}))")
+_NEXT = re.compile(_NEXT_FLAG)
 
 # Escape sequences as terminals read them: CSI, the string kinds (OSC, DCS, …), and two-letter ones.
 _ESCAPE = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"
-    r"|(?:\x1b[]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)"
+    r"|(?:\x1b[]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x90\x98\x9c-\x9f]*(?:\x07|\x1b\\|\x9c)"
     r"|\x1b[ -/]*[0-~]"
 )
 # The rest of C0 and C1, the marks that turn the direction of writing, and stray surrogates.
@@ -78,22 +153,34 @@ _BREAK = re.compile(r"[\n\u2028\u2029]")
 
 def redact(text: str) -> str:
     """`text` with every secret that can be recognised replaced by `[redacted]`."""
-    while True:  # each round leaves fewer letters outside the marks, so this ends
+    for _ in range(_MOST_ROUNDS):
         before = text
         for pattern, replacement in _RULES:
             text = pattern.sub(replacement, text)
         if text == before:
-            return text
+            break
+    return text
 
 
 def redact_argv(argv: Iterable[str]) -> tuple[str, ...]:
-    """A command line with the values of secret options replaced, word by word."""
+    """A command line with the values of secret options replaced, word by word.
+
+    A flag may have several values: all words up to the next flag are hidden.
+    """
     words: list[str] = []
-    hides_next = False
+    is_first = hides = False
     for word in argv:
-        words.append(MARK if hides_next else redact(word))
-        hides_next = _FLAG_ALONE.fullmatch(word) is not None
+        hides = hides and not (_NEXT.match(word) if is_first else word.startswith("-"))
+        words.append(MARK if hides else redact(word))
+        is_flag = not hides and _FLAG_ALONE.fullmatch(word) is not None
+        hides = is_flag or hides
+        is_first = is_flag
     return tuple(words)
+
+
+def is_secret_name(name: str) -> bool:
+    """Whether the value of the flag or variable `name` is shown to nobody."""
+    return bool(_FLAG_ALONE.fullmatch(name) or _VARIABLE_ALONE.fullmatch(name))
 
 
 def printable(text: str) -> str:
@@ -109,3 +196,10 @@ def printable_block(text: str) -> str:
 def clean(text: str) -> str:
     """One line that may be shown to anybody: without control sequences and without secrets."""
     return redact(printable(text))
+
+
+def clean_start(text: str, most: int = MOST_LETTERS) -> str:
+    """The beginning of a line, cleaned; cut between words, so that no secret loses its look."""
+    if len(text) > most:
+        text = text[:most].rpartition(" ")[0] or text[:most]
+    return clean(text)
