@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from firedup.cli import option
 from firedup.cli.command import command as make_command
+
+if TYPE_CHECKING:
+    from firedup.session.restart import Change
 from firedup.cli.complete import complete_run
 
 
@@ -47,7 +50,7 @@ def command(**given: Any) -> int:
     async def restart() -> int:
         async with open_host(given["host"]) as agent:
             old = await find_run(agent, given["run"])
-            run, lines = await restart_run(
+            run, changes = await restart_run(
                 agent,
                 catalogue,
                 old,
@@ -55,14 +58,31 @@ def command(**given: Any) -> int:
                 say=say_aside,
                 force=given["force"],
             )
-            for line in lines:
-                say_aside(line)
+            for change in changes:
+                say_aside(tell_change(change))
             if given["no_wait"]:
                 say_launched(run, as_json=given["as_json"])
                 return 0
             return await watch_launched(agent, catalogue, run, given)
 
     return run_async(restart())
+
+
+def tell_change(change: Change) -> str:
+    """The change as one line, without secrets: "--tp 8 → 4", "NCCL_ALGO unset → Tree"."""
+    from firedup.view.redact import clean, redact_argv
+
+    is_flag = change.name.startswith("-")
+
+    def show(value: str | None) -> str:
+        if not value:
+            absent, empty = ("not given", "given") if is_flag else ("unset", "empty")
+            return absent if value is None else empty
+        if is_flag:
+            return clean(redact_argv((change.name, value))[1])
+        return clean(f"{change.name}={value}").removeprefix(f"{change.name}=")
+
+    return f"{clean(change.name)} {show(change.old)} → {show(change.new)}"
 
 
 def say_aside(line: str) -> None:
