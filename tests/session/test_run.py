@@ -3,7 +3,9 @@
 import os
 import signal
 import socket
+from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from workbench import RUNS, Site, last_of, recorded, until
@@ -204,6 +206,62 @@ async def test_a_server_that_goes_on_refusing_is_not_ready_when_the_time_is_over
     assert last.explanation.verdict is Verdict.TIMED_OUT
     assert [finding.id for finding in last.explanation.findings] == ["no-token"]
     assert exit_status(last) == 5
+
+
+CHATTER = """
+import threading
+def chatter():
+    while True:
+        print("[INFO] a request came", flush=True)
+        time.sleep(0.02)
+threading.Thread(target=chatter, daemon=True).start()
+"""
+
+
+@pytest.mark.parametrize(("status", "most"), [(400, {"GET": 2, "POST": 2}), (503, {"GET": 8})])
+async def test_what_the_log_prints_makes_no_question_come_sooner(
+    site: Site, tmp_path: Path, status: int, most: dict[str, int]
+) -> None:
+    # Two seconds: with 0.25 s at first and half as long again each time, six polls fit into them.
+    asked = tmp_path / "asked"
+    body = f"""
+def note(handler, kind, status):
+    with open({str(asked)!r}, "a") as file: file.write(kind + " ")
+    handler.answer(status, b"no")
+Handler.do_GET = lambda handler: note(handler, "GET", {200 if status == 400 else status})
+serve(lambda handler: note(handler, "POST", {status}))
+"""
+    run = await site.launch(site.serve(site.program(HANDLER + CHATTER + body)))
+
+    last = await site.conclude(run, timeout_s=2.0)
+
+    kinds = Counter(asked.read_text().split())
+    assert last.explanation.verdict is Verdict.TIMED_OUT
+    assert last.log_size > 1000
+    assert kinds["GET"] > 0
+    assert all(kinds[kind] <= most.get(kind, 0) for kind in ("GET", "POST"))
+
+
+async def test_a_server_that_left_its_launcher_s_tree_is_no_stranger(site: Site) -> None:
+    program = site.program(
+        HANDLER
+        + """
+import os, signal
+if os.fork() == 0:
+    if os.fork():
+        os._exit(0)
+    body = b'{"choices": [{"text": "a"}], "usage": {"completion_tokens": 1}}'
+    serve(lambda handler: handler.answer(200, body))
+os.wait()
+signal.pause()
+"""
+    )
+    run = await site.launch(site.serve(program))
+
+    last = await site.conclude(run)
+
+    assert last.checks.owner is Ownership.YES
+    assert last.explanation.verdict is Verdict.READY
 
 
 @pytest.mark.parametrize(

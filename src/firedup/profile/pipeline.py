@@ -71,6 +71,16 @@ class Pipeline:
         """Generation and offset of the next log byte that is wanted."""
         return self._generation, self._offset
 
+    @property
+    def may_answer(self) -> bool:
+        """Whether the log says that the server is ready, or its processes listen on its port."""
+        return self._reader.startup.is_ready or self._has_open_port()
+
+    @property
+    def pids(self) -> frozenset[int]:
+        """The server's processes at the newest sample."""
+        return frozenset(process.pid for process in self._liveness.processes)
+
     def feed(self, event: Event) -> None:
         """Take the next event. Log bytes that were fed before are recognised by their offset."""
         self._outside.feed(event)
@@ -136,7 +146,7 @@ class Pipeline:
                 is_over=is_over,
             ),
             checks=self._readiness.checks(log_ready=startup.is_ready),
-            has_open_port=sample is not None and self._readiness.spec.port in sample.ports,
+            has_open_port=self._has_open_port(),
             speculation=judgement.speculation(),
             acceptance=out.accepted.acceptance if out.accepted else None,
             first_text=self._readiness.token.text if self._readiness.token else None,
@@ -147,6 +157,10 @@ class Pipeline:
             log_size=max(self._offset, sample.log_size if sample else 0),
             is_final=exited is not None or out.ended is not None,
         )
+
+    def _has_open_port(self) -> bool:
+        sample = self._liveness.sample
+        return sample is not None and self._readiness.spec.port in sample.ports
 
     def _heed_proof(self) -> None:
         """Once the answers prove it ready, the server is serving, whatever it complained about."""

@@ -22,6 +22,7 @@ from firedup.profile.command import read_command
 from firedup.profile.pipeline import Pipeline
 from firedup.profile.schema import Catalogue
 from firedup.session.clock import HostClock
+from firedup.session.family import find_writers
 from firedup.session.find import find_writer
 from firedup.session.history import position_after
 from firedup.session.sample import feed_samples
@@ -126,7 +127,11 @@ class _Guide:
         self._watch.feed(replace(begun, starts_anew=self._is_of_later_start(process)))
         profile = self._catalogue.profile(spec.engine)
         target = make_target(self._watch.agent, spec, profile, process=identity)
-        self._watch.ask_through(target, identity)
+
+        async def find_own(agent: Agent) -> frozenset[int]:
+            return await find_writers(agent, self._watch.log)
+
+        self._watch.ask_through(target, identity, find_own)
 
     def _is_of_later_start(self, process: ProcessFacts) -> bool:
         """Whether all that was read so far had been written before `process` began."""

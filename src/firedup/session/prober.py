@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
+from enum import IntEnum
+from typing import Protocol
 
 from firedup.core.event import Event, Health, Token
-from firedup.core.model import Ownership, Snapshot
+from firedup.core.model import Ownership
 from firedup.host.base import OperationError
 from firedup.host.link import Agent
 from firedup.host.process import fetch_port, sample_tree
@@ -22,26 +24,57 @@ RETRY_TOKEN_S = 10.0
 PORT_PAUSE_S = 1.0
 
 
+class Sight(Protocol):
+    """What is known of the server so far, cheap enough to be asked at every event."""
+
+    @property
+    def may_answer(self) -> bool:
+        """Whether its log says that it is ready, or its port is open."""
+
+    @property
+    def pids(self) -> frozenset[int]:
+        """Its processes at the newest sample."""
+
+
+class Step(IntEnum):
+    """How far a round of questions got."""
+
+    GONE = 0  # its process is not there
+    CLOSED = 1  # nobody listens, or somebody else
+    UNHEALTHY = 2
+    HEALTHY = 3
+    PROVEN = 4
+
+
 @dataclass(slots=True)
 class Prober:
     """Runs beside the log until the server has proved itself.
 
-    `feed` takes events for the pipeline, `look` gives the present snapshot, `identity` the pid and
-    start ticks of the server when they are known. Wake it by `nudge.set()` when something was
-    seen; nothing is asked over HTTP before the log says ready or the port is open.
+    `feed` takes events for the pipeline, `sight` tells what that knows, `identity` the pid and
+    start ticks of the server when they are known, `family` its processes as far as the host can
+    find them. Call `notice` after each event: nothing is asked over HTTP before the log says ready
+    or the port is open, and then at once.
     """
 
     target: Target
     feed: Callable[[Event], None]
-    look: Callable[[], Snapshot]
+    sight: Sight
     now_ns: Callable[[], int]
     identity: Callable[[], tuple[int, int] | None]
+    family: Callable[[Agent], Awaitable[frozenset[int]]]
     prompt: str = PROMPT
     max_tokens: int | None = None
     deadline_s: float = DEADLINE_S
-    nudge: asyncio.Event = field(default_factory=asyncio.Event)
     is_done: bool = False
+    _may_answer: bool = False
+    _nudge: asyncio.Event = field(default_factory=asyncio.Event)
     _last: dict[type, tuple[object, ...]] = field(default_factory=dict)
+
+    def notice(self) -> None:
+        """Wake up when the server may answer from now on; what else it does wakes nobody."""
+        before, self._may_answer = self._may_answer, self.sight.may_answer
+        if self._may_answer and not before:
+            self._nudge.set()
 
     def use(self, agent: Agent) -> None:
         """Ask through `agent` from now on (the link was renewed)."""
@@ -52,38 +85,55 @@ class Prober:
         if self.target.spec.port is None:
             self.is_done = True
             return
-        pause_s = FIRST_PAUSE_S
+        pause_s, furthest = FIRST_PAUSE_S, Step.GONE
         while not self.is_done:
-            if await self._is_worth_asking():
-                pause_s = FIRST_PAUSE_S if await self.ask() else min(LAST_PAUSE_S, pause_s * 1.5)
-            self.nudge.clear()
-            await self._wait(pause_s if self._is_open() else PORT_PAUSE_S)
+            self._nudge.clear()
+            if not await self._is_worth_asking():
+                await self._wait(PORT_PAUSE_S)
+                continue
+            step = await self.ask()
+            if step >= Step.HEALTHY:
+                await asyncio.sleep(RETRY_TOKEN_S if step is Step.HEALTHY else 0.0)
+                continue
+            pause_s = FIRST_PAUSE_S if step > furthest else min(LAST_PAUSE_S, pause_s * 1.5)
+            furthest = max(step, furthest)
+            await asyncio.sleep(pause_s)
 
-    async def ask(self) -> bool:
-        """One round of questions; True when it got further than the last round."""
-        before = (self.is_done, dict(self._last))
-        ownership = await self._ask_owner()
-        if ownership is not None and await self._ask_health() and ownership is not Ownership.NO:
-            await self._ask_token()
-        return before != (self.is_done, self._last)
+    async def ask(self) -> Step:
+        """One round of questions; says how far it got."""
+        ownership, is_there = await self._ask_owner()
+        if not is_there:
+            return Step.GONE
+        if ownership is None:
+            return Step.CLOSED
+        is_healthy = await self._ask_health()
+        if ownership is Ownership.NO:
+            return Step.CLOSED
+        if not is_healthy:
+            return Step.UNHEALTHY
+        await self._ask_token()
+        return Step.PROVEN if self.is_done else Step.HEALTHY
 
-    async def _ask_owner(self) -> Ownership | None:
-        spec, own = self.target.spec, set[int]()
-        known = self.identity()
-        if known is not None:
-            own.add(known[0])
+    async def _ask_owner(self) -> tuple[Ownership | None, bool]:
+        """Whose the port is, and whether the server's process is there."""
+        spec, known = self.target.spec, self.identity()
+        own = set(self.sight.pids) | ({known[0]} if known is not None else set())
+        facts = await fetch_port(self.target.agent, spec.port or 0)
+        owner = facts.judge(own, bind=spec.bind)
+        if owner.owner is Ownership.NO and known is not None:
+            # The newest sample may be older than the process that listens, or without its orphans.
             try:
                 sample = await sample_tree(self.target.agent, known[0], start_ticks=known[1])
                 own |= {process.pid for process in sample.processes}
             except OperationError:
-                return None  # it is gone; its exit will be told by others
-        facts = await fetch_port(self.target.agent, spec.port or 0)
-        owner = facts.judge(own, bind=spec.bind)
+                return None, False  # it is gone; its exit will be told by others
+            own |= await self.family(self.target.agent)
+            owner = facts.judge(own, bind=spec.bind)
         if known is None and owner.owner is Ownership.NO:
             # Without a process to compare with, a stranger and the server look alike.
             owner = replace(owner, owner=Ownership.UNKNOWN)
         self._tell(owner, owner.owner, owner.pid)
-        return owner.owner
+        return owner.owner, True
 
     async def _ask_health(self) -> bool:
         path = self.target.spec.health_path or self.target.http.health or "/health"
@@ -109,25 +159,19 @@ class Prober:
         if asked.event.has_answered and spec.asks_for_speculation:
             self.feed(await read_acceptance(self.target, self.now_ns(), asked.answer, before))
         self.is_done = asked.event.has_answered or asked.event.is_skipped
-        if not self.is_done:
-            await self._wait(RETRY_TOKEN_S)
 
     async def _is_worth_asking(self) -> bool:
-        if self._is_open():
+        if self.sight.may_answer:
             return True
         if self.identity() is not None:
             return False  # samples show the tree's ports as soon as one is opened
         facts = await fetch_port(self.target.agent, self.target.spec.port or 0)
         return bool(facts.listeners)
 
-    def _is_open(self) -> bool:
-        snapshot = self.look()
-        return bool(snapshot.checks.log) or snapshot.has_open_port
-
     async def _wait(self, seconds: float) -> None:
         try:
             async with asyncio.timeout(seconds):
-                await self.nudge.wait()
+                await self._nudge.wait()
         except TimeoutError:
             pass
 

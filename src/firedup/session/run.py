@@ -25,6 +25,7 @@ from firedup.probe.target import make_target
 from firedup.profile.pipeline import Pipeline
 from firedup.profile.schema import Catalogue
 from firedup.session.clock import HostClock
+from firedup.session.family import find_family
 from firedup.session.history import History, load_history, position_after, read_stop, replay_history
 from firedup.session.recorder import Recorder
 from firedup.session.sample import feed_samples
@@ -223,7 +224,11 @@ def _add_feeders(watch: Watch, catalogue: Catalogue, run: Run, since_ns: int) ->
     watch.feeders += [take_samples, take_end]
     profile = catalogue.profile(run.spec.engine)
     target = make_target(watch.agent, run.spec, profile, run_folder=run.folder)
-    watch.ask_through(target, server)
+
+    async def find_own(agent: Agent) -> frozenset[int]:
+        return frozenset(process.pid for process in await find_family(agent, run.state))
+
+    watch.ask_through(target, server, find_own)
 
 
 def exit_status(snapshot: Snapshot, *, requires: frozenset[str] = frozenset()) -> int:

@@ -11,11 +11,12 @@ from firedup.host.base import OperationError
 from firedup.host.file import append_file
 from firedup.host.launch import Identity
 from firedup.host.link import Agent
-from firedup.host.process import find_members, send_signal, wait_gone
+from firedup.host.process import send_signal, wait_gone
 from firedup.host.run import find_run as find_state
 from firedup.profile.schema import Catalogue
 from firedup.profile.stop import stop_steps
 from firedup.session.clock import HostClock
+from firedup.session.family import find_family
 from firedup.session.run import Run
 from firedup.session.summary import last_stage
 from firedup.store.event import encode_event
@@ -53,16 +54,10 @@ async def stop_run(
 
 async def sweep_orphans(agent: Agent, run: Run, say: Callable[[str], None]) -> int:
     """Kill processes of this run that outlived its server; returns how many there were."""
-    server, keeper = run.state.server, run.state.keeper
-    members = await find_members(
-        agent,
-        run.label.id,
-        (server.pid, server.start_ticks) if server else None,
-        (keeper.pid, keeper.start_ticks) if keeper else None,
-    )
+    members = await find_family(agent, run.state)
     swept = 0
     for process in members:
-        say(f"sweeping pid {process.pid} ({process.command[:60]}), left behind by the server")
+        say(f"sweeping pid {process.pid} ({process.command}), left behind by the server")
         try:
             await send_signal(agent, process.pid, process.start_ticks, "SIGKILL", to="main")
             await wait_gone(agent, process.pid, process.start_ticks, timeout_s=5.0)

@@ -108,21 +108,30 @@ class Watch:
         if self._recorder is not None:
             self._recorder.add(event)
         if self.prober is not None:
-            self.prober.nudge.set()
+            self.prober.notice()
         self._changed.set()
 
     def look(self) -> Snapshot:
         """The present snapshot."""
         return self.pipeline.snapshot(self.clock.boottime_ns(), self.clock.wall_ns())
 
-    def ask_through(self, target: Target, identity: tuple[int, int] | None) -> Prober:
-        """Let a prober ask the server at `target`; `identity` is its pid and start ticks."""
+    def ask_through(
+        self,
+        target: Target,
+        identity: tuple[int, int] | None,
+        family: Callable[[Agent], Awaitable[frozenset[int]]],
+    ) -> Prober:
+        """Let a prober ask the server at `target`; `identity` is its pid and start ticks.
+
+        `family` finds its processes on the host, those that left its tree too.
+        """
         self.prober = Prober(
             target,
             self.feed,
-            self.look,
+            self.pipeline,
             self.clock.boottime_ns,
             lambda: identity,
+            family,
             prompt=self.watching.prompt or PROMPT,
             max_tokens=self.watching.max_tokens,
             deadline_s=self.watching.token_s,
