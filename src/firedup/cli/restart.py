@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from firedup.cli import option
 from firedup.cli.command import command as make_command
-
-if TYPE_CHECKING:
-    from firedup.session.restart import Change
 from firedup.cli.complete import complete_run
 
 
@@ -40,10 +37,12 @@ def command(**given: Any) -> int:
     """
     from firedup.cli.drive import run_async
     from firedup.cli.knowledge import read_catalogue
+    from firedup.cli.say import say_aside
     from firedup.cli.watching import say_launched, watch_launched
     from firedup.session.open import open_host
     from firedup.session.restart import restart_run
     from firedup.session.run import find_run
+    from firedup.view.change import render_change
 
     catalogue = read_catalogue(given["profiles"])
 
@@ -59,32 +58,10 @@ def command(**given: Any) -> int:
                 force=given["force"],
             )
             for change in changes:
-                say_aside(tell_change(change))
+                click.echo(render_change(change.name, change.old, change.new), err=True)
             if given["no_wait"]:
                 say_launched(run, as_json=given["as_json"])
                 return 0
             return await watch_launched(agent, catalogue, run, given)
 
     return run_async(restart())
-
-
-def tell_change(change: Change) -> str:
-    """The change as one line, without secrets: "--tp 8 → 4", "NCCL_ALGO unset → Tree"."""
-    from firedup.view.redact import clean, redact_argv
-
-    is_flag = change.name.startswith("-")
-
-    def show(value: str | None) -> str:
-        if not value:
-            absent, empty = ("not given", "given") if is_flag else ("unset", "empty")
-            return absent if value is None else empty
-        if is_flag:
-            return clean(redact_argv((change.name, value))[1])
-        return clean(f"{change.name}={value}").removeprefix(f"{change.name}=")
-
-    return f"{clean(change.name)} {show(change.old)} → {show(change.new)}"
-
-
-def say_aside(line: str) -> None:
-    """Tells people what happens; standard output belongs to the view."""
-    click.echo(line, err=True)

@@ -35,11 +35,11 @@ def command(*, runs: tuple[str, ...], grace_s: float | None, host: str) -> int:
     RUN is a name (the newest run that has it; name~1 is the one before), or an id or its beginning.
     """
     from firedup.cli.drive import run_async
+    from firedup.cli.say import say
     from firedup.profile.load import load_catalogue
     from firedup.session.open import open_host
     from firedup.session.run import find_run
     from firedup.session.stop import stop_run
-    from firedup.view.redact import clean
 
     catalogue = load_catalogue()
 
@@ -47,8 +47,8 @@ def command(*, runs: tuple[str, ...], grace_s: float | None, host: str) -> int:
         async with open_host(host) as agent:
             found = [await find_run(agent, text) for text in runs]
             for run in found:
-                end = await stop_run(agent, catalogue, run, say=click.echo, grace_s=grace_s)
-                click.echo(f"{clean(run.label.name)} {_tell_end(end)}")
+                end = await stop_run(agent, catalogue, run, say=say, grace_s=grace_s)
+                say(f"{run.label.name} {_tell_end(end)}")
 
     run_async(stop_all())
     return 0
