@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from firedup.core.event import Exited, PortOwner
-from firedup.core.model import Cause, Evidence, Stage
+from firedup.core.model import Cause, Evidence, Line, Stage
 
 SIGNAL_NAMES = {
     1: "SIGHUP",
@@ -54,10 +54,17 @@ def describe_exit(exited: Exited) -> str:
     return "ended; exit status unknown"
 
 
-def cause_of_exit(exited: Exited, stage: Stage | None, *, was_ready: bool) -> Cause:
-    """The cause that the way of ending alone supports. OOM is said only with evidence."""
+def cause_of_exit(
+    exited: Exited, stage: Stage | None, *, was_ready: bool, last_line: Line | None = None
+) -> Cause:
+    """The cause that the way of ending alone supports. OOM is said only with evidence.
+
+    `last_line` is what the log said last: often the only word about it.
+    """
     text = f"the process (pid {exited.pid}) {describe_exit(exited)}"
     evidence: tuple[Evidence, ...] = (Evidence("exit", text),)
+    if last_line is not None:
+        evidence += (Evidence("line", last_line.text),)
     if exited.signal == 9 and exited.oom_killed:
         evidence += (Evidence("sample", "the cgroup's oom_kill counter went up"),)
         return _outside(

@@ -13,6 +13,7 @@ from firedup.core.model import (
     Evidence,
     Explanation,
     Finding,
+    Line,
     Ownership,
     Severity,
     Speculation,
@@ -44,6 +45,7 @@ class Judgement:
     liveness: Liveness
     outside: Outside
     now_ns: int
+    last_line: Line | None = None  # of the log, whatever it says
 
     def explain(self, notes: Iterable[str]) -> Explanation:
         """The whole explanation."""
@@ -108,12 +110,18 @@ class Judgement:
             code=out.exited.code if out.exited else None,
             signal=out.exited.signal if out.exited else None,
             has_process=has_process,
-            is_stalled=self.readiness.is_hung
-            or bool(self.liveness.stall(self.now_ns, reader.startup.stage)),
+            is_stalled=self.readiness.is_hung or bool(self._stall()),
             deadline_passed=out.deadline is not None,
             is_lost=out.is_lost,
-            has_begun=reader.startup.starts > 0 or has_process or reader.sieve.size > 0,
+            has_begun=reader.knows_anything or has_process or out.begun is not None,
         )
+
+    def _stall(self) -> tuple[Evidence, ...]:
+        """Evidence that nothing moves; a server that is up may be idle, but not frozen."""
+        is_up = self.reader.startup.is_ready or self.readiness.has_answered
+        if is_up and not self.liveness.pulse(self.now_ns).is_frozen:
+            return ()
+        return self.liveness.stall(self.now_ns, self.reader.startup.stage)
 
     def _is_settled(self, fatal_at: Moment | None) -> bool:
         """Whether an unknown error has had the time to show itself harmless."""
@@ -150,7 +158,8 @@ class Judgement:
         if cause is None and owner is not None and owner.owner is Ownership.NO:
             return cause_of_owner(owner, stage)
         if cause is None and exited is not None:
-            return cause_of_exit(exited, stage, was_ready=facts.was_ready)
+            was_ready, last_line = facts.was_ready, self.last_line
+            return cause_of_exit(exited, stage, was_ready=was_ready, last_line=last_line)
         return cause
 
     def _findings(self, facts: Facts) -> Iterable[Finding]:
@@ -175,7 +184,7 @@ class Judgement:
                 "Read what the server says to this request; when it says nothing, take the stacks"
                 " of its processes (py-spy dump) before stopping it.",
             )
-        stalled = self.liveness.stall(self.now_ns, self.reader.startup.stage)
+        stalled = self._stall()
         if stalled and not facts.has_exited:
             yield Finding(
                 "no-progress",

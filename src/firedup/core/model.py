@@ -273,6 +273,7 @@ class Snapshot:
     state: State = State.WAITING
     elapsed_s: float = 0.0
     stage_elapsed_s: float | None = None
+    ready_after_s: float | None = None  # from the beginning to the proof, None when not known
     quiet_s: float | None = None
     progress: Progress | None = None
     ranks: tuple[RankState, ...] = ()

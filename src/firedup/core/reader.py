@@ -123,6 +123,11 @@ class LogReader:
         return tuple(self._findings.values())
 
     @property
+    def knows_anything(self) -> bool:
+        """Whether any line was one that a rule knows or that looks like an error."""
+        return self.last_known is not None or self.startup.starts > 0
+
+    @property
     def last_stamp_ns(self) -> int | None:
         """The last time that the log itself named."""
         return self._last_stamp

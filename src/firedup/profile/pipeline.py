@@ -64,6 +64,7 @@ class Pipeline:
         self._notes: dict[str, None] = {}
         self._generation = 0
         self._is_missing = False
+        self._proved_ns: int | None = None
         self._offset = log_start[0]  # of the next log byte that is wanted
 
     @property
@@ -72,9 +73,15 @@ class Pipeline:
         return self._generation, self._offset
 
     @property
-    def may_answer(self) -> bool:
-        """Whether the log says that the server is ready, or its processes listen on its port."""
-        return self._reader.startup.is_ready or self._has_open_port()
+    def is_log_ready(self) -> bool:
+        """Whether the log says that the server is ready."""
+        return self._reader.startup.is_ready
+
+    @property
+    def has_open_port(self) -> bool:
+        """Whether the server's processes listened on its port at the newest sample."""
+        sample = self._liveness.sample
+        return sample is not None and self._readiness.spec.port in sample.ports
 
     @property
     def pids(self) -> frozenset[int]:
@@ -113,7 +120,8 @@ class Pipeline:
         """Everything at `now_ns` (host boottime; None: the time of the last event)."""
         out, startup = self._outside, self._reader.startup
         now_ns = out.last_ns if now_ns is None else now_ns
-        judgement = Judgement(self._reader, self._readiness, self._liveness, out, now_ns)
+        last_line = self._tail.last()
+        judgement = Judgement(self._reader, self._readiness, self._liveness, out, now_ns, last_line)
         explanation = judgement.explain(self._notes)
         begun, sample, exited = out.begun, self._liveness.sample, out.exited
         stage_begun = startup.stage_begun()
@@ -132,10 +140,13 @@ class Pipeline:
                 if stage_begun and stage_begun.host_ns is not None
                 else None
             ),
+            ready_after_s=(
+                (self._proved_ns - begun.at_ns) / _NS if self._proved_ns and begun else None
+            ),
             quiet_s=self._liveness.pulse(now_ns).quiet_s,
             progress=None if is_over else self._reader.bar(now_ns),
             ranks=startup.ranks(),
-            last_line=self._reader.last_known or self._tail.last(),
+            last_line=self._reader.last_known or last_line,
             highlight=self._tail.highlight,
             tail=self._tail.lines(),
             waiting_for=self._readiness.waiting_for(
@@ -146,7 +157,7 @@ class Pipeline:
                 is_over=is_over,
             ),
             checks=self._readiness.checks(log_ready=startup.is_ready),
-            has_open_port=self._has_open_port(),
+            has_open_port=self.has_open_port,
             speculation=judgement.speculation(),
             acceptance=out.accepted.acceptance if out.accepted else None,
             first_text=self._readiness.token.text if self._readiness.token else None,
@@ -158,13 +169,10 @@ class Pipeline:
             is_final=exited is not None or out.ended is not None,
         )
 
-    def _has_open_port(self) -> bool:
-        sample = self._liveness.sample
-        return sample is not None and self._readiness.spec.port in sample.ports
-
     def _heed_proof(self) -> None:
         """Once the answers prove it ready, the server is serving, whatever it complained about."""
         if self._readiness.is_proven(log_ready=self._reader.startup.is_ready):
+            self._proved_ns = self._proved_ns or self._outside.last_ns
             self._lifecycle.feed(Trigger.READY)
             self._reader.proved()
 
