@@ -28,8 +28,12 @@ class Sight(Protocol):
     """What is known of the server so far, cheap enough to be asked at every event."""
 
     @property
-    def may_answer(self) -> bool:
-        """Whether its log says that it is ready, or its port is open."""
+    def is_log_ready(self) -> bool:
+        """Whether its log says that it is ready."""
+
+    @property
+    def has_open_port(self) -> bool:
+        """Whether its processes listen on its port."""
 
     @property
     def pids(self) -> frozenset[int]:
@@ -66,14 +70,18 @@ class Prober:
     max_tokens: int | None = None
     deadline_s: float = DEADLINE_S
     is_done: bool = False
-    _may_answer: bool = False
+    _has_seen: tuple[bool, bool] = (False, False)
     _nudge: asyncio.Event = field(default_factory=asyncio.Event)
     _last: dict[type, tuple[object, ...]] = field(default_factory=dict)
 
     def notice(self) -> None:
-        """Wake up when the server may answer from now on; what else it does wakes nobody."""
-        before, self._may_answer = self._may_answer, self.sight.may_answer
-        if self._may_answer and not before:
+        """Wake up when the server first says that it is ready or first listens, and for no more."""
+        before = self._has_seen
+        self._has_seen = (
+            before[0] or self.sight.is_log_ready,
+            before[1] or self.sight.has_open_port,
+        )
+        if self._has_seen != before:
             self._nudge.set()
 
     def use(self, agent: Agent) -> None:
@@ -93,11 +101,11 @@ class Prober:
                 continue
             step = await self.ask()
             if step >= Step.HEALTHY:
-                await asyncio.sleep(RETRY_TOKEN_S if step is Step.HEALTHY else 0.0)
+                await self._wait(RETRY_TOKEN_S if step is Step.HEALTHY else 0.0)
                 continue
             pause_s = FIRST_PAUSE_S if step > furthest else min(LAST_PAUSE_S, pause_s * 1.5)
             furthest = max(step, furthest)
-            await asyncio.sleep(pause_s)
+            await self._wait(pause_s)
 
     async def ask(self) -> Step:
         """One round of questions; says how far it got."""
@@ -120,15 +128,17 @@ class Prober:
         own = set(self.sight.pids) | ({known[0]} if known is not None else set())
         facts = await fetch_port(self.target.agent, spec.port or 0)
         owner = facts.judge(own, bind=spec.bind)
-        if owner.owner is Ownership.NO and known is not None:
-            # The newest sample may be older than the process that listens, or without its orphans.
+        if owner.owner in (Ownership.NO, None) and known is not None:
+            # The newest sample may be older than the process that listens, or without its orphans;
+            # and what a dead server does not hold any more says nothing about its start.
             try:
                 sample = await sample_tree(self.target.agent, known[0], start_ticks=known[1])
                 own |= {process.pid for process in sample.processes}
             except OperationError:
                 return None, False  # it is gone; its exit will be told by others
-            own |= await self.family(self.target.agent)
-            owner = facts.judge(own, bind=spec.bind)
+            if owner.owner is Ownership.NO:
+                own |= await self.family(self.target.agent)
+                owner = facts.judge(own, bind=spec.bind)
         if known is None and owner.owner is Ownership.NO:
             # Without a process to compare with, a stranger and the server look alike.
             owner = replace(owner, owner=Ownership.UNKNOWN)
@@ -161,7 +171,7 @@ class Prober:
         self.is_done = asked.event.has_answered or asked.event.is_skipped
 
     async def _is_worth_asking(self) -> bool:
-        if self.sight.may_answer:
+        if self.sight.is_log_ready or self.sight.has_open_port:
             return True
         if self.identity() is not None:
             return False  # samples show the tree's ports as soon as one is opened

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from firedup.core.error import HostError
 from firedup.core.event import Event, LogData
+from firedup.core.model import Snapshot
 from firedup.host.base import OperationError
 from firedup.host.file import append_file
 from firedup.host.link import Agent
@@ -92,3 +93,17 @@ class Recorder:
         if self._open is not None:
             self._lines.append(encode_range(self._open))
             self._open = None
+
+
+def make_output(snapshot: Snapshot) -> dict[str, object]:
+    """What `ps` shows of a run without reading its log again."""
+    explanation = snapshot.explanation
+    cause = explanation.cause
+    return {
+        "at_ns": snapshot.now_ns,
+        "verdict": explanation.verdict,
+        "stage": explanation.stage,
+        "cause": cause.failure if cause else None,
+        "line": cause.line[:300] if cause else None,
+        "acceptance_length": snapshot.acceptance.length if snapshot.acceptance else None,
+    }

@@ -27,6 +27,7 @@ from firedup.profile.schema import Catalogue
 from firedup.session.clock import HostClock
 from firedup.session.family import find_family
 from firedup.session.history import History, load_history, position_after, read_stop, replay_history
+from firedup.session.hook import Teller, run_hooks
 from firedup.session.recorder import Recorder
 from firedup.session.sample import feed_samples
 from firedup.session.watch import Watch, Watching
@@ -141,7 +142,7 @@ async def _prepare(
     async for event in replay_history(agent, run.log, history):
         pipeline.feed(event)
     if manifest.hooks:
-        watch.listener = partial(_run_hooks, run.label.id)
+        watch.teller = Teller(partial(run_hooks, run.label.id))
     if state.exit is not None:
         # All is known, and what follows in the log is a later run's.
         pipeline.feed(state.exit.event)
@@ -165,22 +166,6 @@ def _record_past(recorder: Recorder, begun: Begun, history: History) -> None:
         recorder.add(change)
     for part in history.unrecorded:
         recorder.add(part)
-
-
-async def _run_hooks(run_id: str, agent: Agent, snapshot: Snapshot) -> None:
-    """Let the host run what `--on` asked for; the agent sees to it that it happens once."""
-    explanation, spec = snapshot.explanation, snapshot.spec
-    cause = explanation.cause
-    facts = {
-        "verdict": explanation.verdict.value,
-        "stage": explanation.stage.value if explanation.stage else "",
-        "cause": cause.failure if cause else "",
-        "cause_line": cause.line if cause else "",
-        "engine": explanation.engine or "",
-        "port": str(spec.port or ""),
-        "model": spec.model or "",
-    }
-    await agent.call("hook", run=run_id, on=explanation.verdict.value, facts=facts)
 
 
 async def _log_start(agent: Agent, run: Run) -> tuple[int, int]:

@@ -18,17 +18,19 @@ from firedup.core.event import (
     Event,
     LinkChanged,
     LogData,
+    Sample,
 )
-from firedup.core.model import Snapshot, Verdict
+from firedup.core.model import Snapshot, Stage, Verdict
 from firedup.host.file import FileFacts, LogPosition, LogReader, follow_log, stat_file
 from firedup.host.link import Agent
 from firedup.probe.target import Target
 from firedup.probe.token import DEADLINE_S, PROMPT
 from firedup.profile.pipeline import Pipeline
 from firedup.session.clock import HostClock
+from firedup.session.hook import Teller
 from firedup.session.linked import run_linked
 from firedup.session.prober import Prober
-from firedup.session.recorder import Recorder
+from firedup.session.recorder import Recorder, make_output
 
 # After a crash the cause may still be printed: wait for silence, but not for ever.
 QUIET_S, DIAGNOSE_S = 2.0, 10.0
@@ -63,8 +65,6 @@ class Watching:
 # A task that feeds events with the agent it is given; started again with a new agent when the link
 # breaks.
 Feeder = Callable[[Agent], Awaitable[None]]
-# Told once about each verdict that somebody may want to act on, a crash when its cause is known.
-Listener = Callable[[Agent, Snapshot], Awaitable[None]]
 
 
 class Watch:
@@ -87,7 +87,7 @@ class Watch:
         self.position = LogPosition()
         self.prober: Prober | None = None
         self.feeders: list[Feeder] = [self._follow_log]
-        self.listener: Listener | None = None
+        self.teller: Teller | None = None
         self.gate: Callable[[Agent], Awaitable[object]] | None = (
             None  # what has to be done before the first byte is fed
         )
@@ -98,14 +98,13 @@ class Watch:
         self._changed = asyncio.Event()
         self._begun_s = time.monotonic()
         self._crashed_s: float | None = None
-        self._said: Verdict | None = None
-        self._told: set[Verdict] = set()
+        self._said: tuple[Verdict, Stage | None] | None = None
         self._has_expired = False
 
     def feed(self, event: Event) -> None:
         """Give one event to the pipeline, to the record and to whoever waits for it."""
         self.pipeline.feed(event)
-        if self._recorder is not None:
+        if self._recorder is not None and not isinstance(event, Sample):  # the keeper has its own
             self._recorder.add(event)
         if self.prober is not None:
             self.prober.notice()
@@ -163,10 +162,12 @@ class Watch:
                 snapshot = self.look()
                 self._record_verdict(snapshot)
                 is_over = self._is_over(snapshot)
-                await self._tell(snapshot, is_over=is_over)
                 if is_over and snapshot.explanation.verdict is not Verdict.READY:
-                    snapshot = replace(snapshot, is_final=True)
-                yield snapshot
+                    yield replace(snapshot, is_final=True)
+                else:
+                    yield snapshot
+                if self.teller is not None:
+                    await self.teller.tell(lambda: self.agent, snapshot, is_over=is_over)
                 if is_over:
                     break
                 if work.done():
@@ -258,26 +259,16 @@ class Watch:
                 self.feed(event)
                 self._has_read.set()
 
-    async def _tell(self, snapshot: Snapshot, *, is_over: bool) -> None:
-        verdict = snapshot.explanation.verdict
-        if self.listener is None or verdict in self._told:
-            return
-        if verdict in (Verdict.READY, Verdict.STALLED) or (is_over and verdict is Verdict.CRASHED):
-            self._told.add(verdict)
-            with contextlib.suppress(HostError):  # a hook must never disturb the watch
-                await self.listener(self.agent, snapshot)
-
     def _record_verdict(self, snapshot: Snapshot) -> None:
-        verdict = snapshot.explanation.verdict
-        if self._recorder is None or verdict is self._said:
-            return
-        self._said = verdict
-        if verdict not in (Verdict.LOADING, Verdict.UNKNOWN):
-            self._recorder.add_output("verdict", _output(snapshot))
+        """Record what was concluded and where the start is, each time that one of them changes."""
+        said = (snapshot.explanation.verdict, snapshot.explanation.stage)
+        if self._recorder is not None and said != self._said:
+            self._said = said
+            self._recorder.add_output("verdict", make_output(snapshot))
 
     async def _record_diagnosis(self) -> None:
         if self._recorder is not None:
-            self._recorder.add_output("diagnosis", _output(self.look()))
+            self._recorder.add_output("diagnosis", make_output(self.look()))
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(FLUSH_S):
                     await self._recorder.flush()
@@ -285,17 +276,3 @@ class Watch:
 
 async def _forward(work: Awaitable[None]) -> None:
     await work
-
-
-def _output(snapshot: Snapshot) -> dict[str, object]:
-    """What `ps` shows of a run without reading its log again."""
-    explanation = snapshot.explanation
-    cause = explanation.cause
-    return {
-        "at_ns": snapshot.now_ns,
-        "verdict": explanation.verdict,
-        "stage": explanation.stage,
-        "cause": cause.failure if cause else None,
-        "line": cause.line[:300] if cause else None,
-        "acceptance_length": snapshot.acceptance.length if snapshot.acceptance else None,
-    }
