@@ -16,6 +16,7 @@ from firedup.core.event import Ended, LogData
 from firedup.core.model import Explanation
 from firedup.core.numbering import count_lines, shown_offsets, with_numbers
 from firedup.core.rule import Matcher
+from firedup.core.sniff import name_problem
 from firedup.profile.cache import Cache
 from firedup.profile.load import load_catalogue
 from firedup.profile.match import build_matcher
@@ -23,6 +24,7 @@ from firedup.profile.pipeline import Pipeline
 
 # Large enough that the cost per block vanishes, small enough for the processor's cache.
 BLOCK_BYTES = 1 << 19
+HEAD_BYTES = 4096
 
 
 def load_matcher(files: Sequence[Path] = ()) -> Matcher:
@@ -46,11 +48,12 @@ def explain_stream(
         engine=engine,
         counts_lines=not can_count_later,
     )
-    offset = 0
+    offset, head = 0, b""
     for block in _blocks(stream):
+        head = head or block[:HEAD_BYTES]
         pipeline.feed(LogData(0, 0, offset, block))
         offset += len(block)
-    pipeline.feed(Ended(0))
+    pipeline.feed(Ended(0, reason=name_problem(head)))
     explanation = pipeline.snapshot().explanation
     if can_count_later and (offsets := shown_offsets(explanation)):
         stream.seek(0)
