@@ -51,7 +51,7 @@ def test_a_failure_pattern_is_a_crash_while_the_program_lives(
 ) -> None:
     write_log("kaboom: it broke")
 
-    watched = shell.run("watch", "server.log", "--json", "--fail-pattern", "^kaboom")
+    watched = shell.run("watch", "server.log", "--json", "--fail-pattern", "^(kaboom|killed)")
 
     assert watched.status == 1
     result = json.loads(watched.out.splitlines()[-1])

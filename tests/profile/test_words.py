@@ -9,11 +9,13 @@ import pytest
 from firedup.core.error import UsageError
 from firedup.core.model import Line, Stage
 from firedup.core.rule import Role
+from firedup.profile.load import load_catalogue
 from firedup.profile.match import CatalogueMatcher
 from firedup.profile.words import (
     LOOP_FAIL,
     LOOP_PROGRESS,
     LOOP_READY,
+    add_patterns,
     pattern_rules,
     read_pattern,
 )
@@ -47,6 +49,24 @@ def test_a_pattern_that_meets_tracebacks_lets_the_cause_be_looked_for() -> None:
     (rule,) = pattern_rules(fail=[LOOP_FAIL])
 
     assert rule.role is Role.WRAPPER
+    assert rule.is_final
+
+
+def test_what_the_user_calls_a_failure_stays_one_whatever_follows() -> None:
+    (rule,) = pattern_rules(fail=["(RuntimeErr|killed)"])
+
+    assert (rule.role, rule.is_final, rule.failure) == (Role.CAUSE, True, "fail-pattern")
+    assert hits([rule], "worker killed") == ["fail-pattern-1"]
+
+
+def test_the_patterns_come_before_the_rules_of_a_catalogue_and_give_it_another_digest() -> None:
+    catalogue = load_catalogue()
+    added = add_patterns(catalogue, ready="(all )?up", fail=None, progress=None)
+
+    assert [entry.rule.id for entry in added.entries[:1]] == ["ready-pattern-1"]
+    assert added.entries[1:] == catalogue.entries
+    assert added.digest != catalogue.digest
+    assert add_patterns(catalogue, ready=None, fail=None, progress=None) is catalogue
 
 
 def test_the_loops_words_meet_what_grep_meets() -> None:

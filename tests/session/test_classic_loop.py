@@ -17,10 +17,10 @@ from pathlib import Path
 import pytest
 from workbench import RUNS, Knowledge, Site, recorded
 
-from firedup.cli.watching import LOOP_PROGRESS
 from firedup.core.event import LogData
 from firedup.core.model import Snapshot
 from firedup.profile.pipeline import Pipeline
+from firedup.profile.words import LOOP_HIGHLIGHT
 from firedup.session.attend import watch_log
 from firedup.session.watch import Watching
 from firedup.testing.script import End, Script, line
@@ -91,7 +91,7 @@ def both(knowledge: Knowledge, path: Path, folder: Path, states: int = 8) -> Sid
     data = path.read_bytes()
     ends = [0, *accumulate(map(len, data.splitlines(keepends=True)))]
     sizes = [ends[(len(ends) - 1) * n // states] for n in range(1, states + 1)]
-    pattern = re.compile(LOOP_PROGRESS)
+    pattern = re.compile(LOOP_HIGHLIGHT)
     pipeline = Pipeline(knowledge.matcher, year=2026, tail_lines=30, highlight=pattern)
     classic, lines, at = Classic(every_s=EVERY_S, zone=UTC), [], 0
     classic.feed(pipeline.snapshot(0, 0))

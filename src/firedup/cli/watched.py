@@ -7,10 +7,10 @@ from typing import Any
 
 from firedup.cli.drive import run_async
 from firedup.cli.knowledge import match_server, read_catalogue
-from firedup.cli.pattern import add_patterns
 from firedup.cli.show import read_showing, show_snapshots
 from firedup.cli.watching import conclude, read_watching
 from firedup.profile.schema import Catalogue
+from firedup.profile.words import add_patterns
 from firedup.session.attend import watch_log
 from firedup.session.open import open_host
 

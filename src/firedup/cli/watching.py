@@ -18,18 +18,14 @@ from firedup.cli.status import NO_CONCLUSION
 from firedup.core.model import Snapshot
 from firedup.host.link import Agent
 from firedup.profile.schema import Catalogue
+from firedup.profile.words import LOOP_HIGHLIGHT
 from firedup.session.run import Run, exit_status, watch_run
 from firedup.session.watch import Watching
-
-# What the shell loop shows as the last sign of life, in the letters it uses.
-LOOP_WORDS = "Load weight|Memory pool|cuda graph|Capture|EAGLE|specul|draft|fired up"
-# The line in which SGLang repeats its own arguments holds most of these words and is no progress.
-LOOP_PROGRESS = rf"^(?!.*\bserver_args=).*(?:{LOOP_WORDS})"
 
 
 def read_watching(given: Mapping[str, Any], showing: Showing) -> Watching:
     """What to watch for, and what the view needs of each snapshot."""
-    words = given.get("progress_pattern") or LOOP_PROGRESS
+    words = given.get("progress_pattern") or LOOP_HIGHLIGHT
     return Watching(
         until=given["until"],
         timeout_s=read_limit(given["timeout_s"]),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
+from dataclasses import replace
 
 import re2
 
@@ -11,11 +13,36 @@ from firedup.core.model import Stage
 from firedup.core.rule import Edge, Role, Rule
 from firedup.profile.pattern import PatternError, parse_pattern
 from firedup.profile.regex import Expression
+from firedup.profile.schema import Catalogue, Entry, Place
 
 # The words of the loop that people use today; for `watch --format classic` and unknown programs.
 LOOP_READY = "fired up"
 LOOP_FAIL = "(?i)RuntimeError|Traceback|CUDA error|killed|Segfault"
 LOOP_PROGRESS = "Load weight|Memory pool|cuda graph|Capture|EAGLE|specul|draft|fired up"
+# What the classic format shows of these. The line in which SGLang repeats its own arguments holds
+# most of the words and is no progress.
+LOOP_HIGHLIGHT = rf"^(?!.*\bserver_args=).*(?:{LOOP_PROGRESS})"
+
+
+def add_patterns(
+    catalogue: Catalogue, *, ready: str | None, fail: str | None, progress: str | None
+) -> Catalogue:
+    """`catalogue` with rules for the patterns that are not None, before all its own rules.
+
+    Raises UsageError as `pattern_rules` does.
+    """
+    rules = pattern_rules(
+        **{
+            name: () if pattern is None else (pattern,)
+            for name, pattern in (("ready", ready), ("fail", fail), ("progress", progress))
+        }
+    )
+    if not rules:
+        return catalogue
+    entries = tuple(Entry(rule, Place(rule.source, 1)) for rule in rules)
+    text = "\0".join([catalogue.digest, *(f"{rule.id}={rule.pattern}" for rule in rules)])
+    digest = hashlib.sha256(text.encode()).hexdigest()[:32]
+    return replace(catalogue, entries=(*entries, *catalogue.entries), digest=digest)
 
 
 def pattern_rules(
@@ -33,7 +60,13 @@ def pattern_rules(
     for index, text in enumerate(ready, start=1):
         pattern = read_pattern(text, "--ready-pattern")
         rules.append(
-            Rule(id=f"ready-pattern-{index}", pattern=pattern, stage=Stage.READY, edge=Edge.BEGIN)
+            Rule(
+                id=f"ready-pattern-{index}",
+                pattern=pattern,
+                stage=Stage.READY,
+                edge=Edge.BEGIN,
+                source="--ready-pattern",
+            )
         )
     for index, text in enumerate(fail, start=1):
         pattern = read_pattern(text, "--fail-pattern")
@@ -46,6 +79,7 @@ def pattern_rules(
                 pattern=pattern,
                 stage=Stage.OTHER,
                 edge=Edge.PROGRESS,
+                source="--progress-pattern",
             )
         )
     return tuple(rules)
@@ -64,6 +98,8 @@ def _fail_rule(identifier: str, pattern: str) -> Rule:
         failure="fail-pattern",
         meaning="A line met the pattern that means a crash.",
         remedy="Read the lines around it.",
+        is_final=True,  # whoever asks for it means it, even where the server seems to go on
+        source="--fail-pattern",
     )
 
 
