@@ -77,7 +77,8 @@ async def test_whoever_watches_sees_the_verdict_before_the_hook_is_run(
     program = site.fake(recorded("s01_success.log"))
     run = await site.launch(site.serve(program), hooks=(("ready", "true"),))
 
-    async for now in site.watch(run):
+    snapshots = site.watch(run)
+    while (now := await anext(snapshots, None)) is not None:
         order.append(now.explanation.verdict.value)
 
     assert order[-2:] == ["ready", "hook"]

@@ -77,10 +77,9 @@ class Prober:
     def notice(self) -> None:
         """Wake up when the server first says that it is ready or first listens, and for no more."""
         before = self._has_seen
-        self._has_seen = (
-            before[0] or self.sight.is_log_ready,
-            before[1] or self.sight.has_open_port,
-        )
+        is_ready = before[0] or self.sight.is_log_ready
+        # An open port tells nothing new of a server that says that it is ready.
+        self._has_seen = (is_ready, is_ready or before[1] or self.sight.has_open_port)
         if self._has_seen != before:
             self._nudge.set()
 
