@@ -24,7 +24,7 @@ from firedup.profile.words import pattern_rules
 from firedup.session import attend
 from firedup.session.attend import watch_log
 from firedup.session.find import Found
-from firedup.session.run import exit_status
+from firedup.session.status import exit_status
 from firedup.session.watch import Watching
 from firedup.testing.script import End, Script, Stop, line
 

@@ -11,7 +11,7 @@ from firedup.core.error import RefusedError
 from firedup.core.model import Ownership, Speculation, Verdict
 from firedup.demo.engine import engine_command
 from firedup.demo.model import OTHER_VOCABULARY, TARGET, TRAINED, Model, model_path, truncate_copy
-from firedup.session.run import exit_status
+from firedup.session.status import exit_status
 from firedup.session.stop import stop_run
 
 pytestmark = [

@@ -14,7 +14,7 @@ from firedup.core.error import UsageError
 from firedup.core.model import Ownership, Speculation, State, Verdict
 from firedup.host.base import local_host
 from firedup.host.link import open_agent
-from firedup.session.run import exit_status
+from firedup.session.status import exit_status
 from firedup.session.stop import stop_run
 from firedup.testing.script import End, Http, Script, Stop, line
 

@@ -40,9 +40,10 @@ def command(
     """
     from firedup.cli.knowledge import match_log, read_catalogue
     from firedup.cli.paper import choose_output
-    from firedup.cli.status import gravest, status_of
+    from firedup.cli.status import gravest
     from firedup.core.error import UsageError
     from firedup.session.explain import explain_path
+    from firedup.session.status import status_of
 
     matcher = match_log(read_catalogue(profiles, engine=engine), engine)
     paper = choose_output(no_color=no_color)

@@ -14,12 +14,12 @@ from firedup.cli.index import remember_run
 from firedup.cli.knowledge import match_server
 from firedup.cli.option import read_limit
 from firedup.cli.show import Showing, read_showing, show_snapshots
-from firedup.cli.status import NO_CONCLUSION
 from firedup.core.model import Snapshot
 from firedup.host.link import Agent
 from firedup.profile.schema import Catalogue
 from firedup.profile.words import LOOP_HIGHLIGHT
-from firedup.session.run import Run, exit_status, watch_run
+from firedup.session.run import Run, watch_run
+from firedup.session.status import NO_CONCLUSION, exit_status
 from firedup.session.watch import Watching
 
 

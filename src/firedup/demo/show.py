@@ -18,7 +18,8 @@ from firedup.demo.screen import Screen
 from firedup.host.link import Agent
 from firedup.profile.schema import Catalogue
 from firedup.session.open import open_host
-from firedup.session.run import exit_status, watch_run
+from firedup.session.run import watch_run
+from firedup.session.status import exit_status
 from firedup.session.watch import Watching
 
 TOKENS = 96  # as many as acceptance needs to mean something

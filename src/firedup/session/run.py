@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import difflib
 from collections.abc import AsyncIterator
-from contextlib import closing
+from contextlib import aclosing, closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -106,8 +106,9 @@ async def watch_run(
 ) -> AsyncIterator[Snapshot]:
     """Watch `run` from its beginning (what is recorded is replayed) to a conclusion."""
     watch = await _prepare(agent, catalogue, matcher, run, watching)
-    async for snapshot in watch.snapshots():
-        yield snapshot
+    async with aclosing(watch.snapshots()) as snapshots:
+        async for snapshot in snapshots:
+            yield snapshot
 
 
 async def _prepare(
@@ -214,15 +215,3 @@ def _add_feeders(watch: Watch, catalogue: Catalogue, run: Run, since_ns: int) ->
         return frozenset(process.pid for process in await find_family(agent, run.state))
 
     watch.ask_through(target, server, find_own)
-
-
-def exit_status(snapshot: Snapshot, *, requires: frozenset[str] = frozenset()) -> int:
-    """The documented exit status of a watch that ended with `snapshot`.
-
-    `requires` may hold "speculation": ready without it counts as a failed check (1).
-    """
-    statuses = {"ready": 0, "crashed": 1, "lost": 3, "stalled": 4, "timed-out": 5}
-    status = statuses.get(snapshot.explanation.verdict.value, 6)
-    if status == 0 and "speculation" in requires and snapshot.speculation.value != "on":
-        return 1
-    return status
