@@ -74,17 +74,6 @@ def test_the_screen_shows_the_last_lines_and_what_stood_before(frames, last):
     assert screen.has_cursor
 
 
-@given(LINES, LINES, st.text("xy", min_size=1, max_size=5))
-def test_a_note_stands_above_the_block(first, second, note):
-    screen, region = Screen(), Region()
-    screen.write(region.draw(first, columns=COLUMNS, rows=ROWS))
-    screen.write(region.write_above(note, columns=COLUMNS, rows=ROWS))
-    assert screen.shown == [note, *first]
-
-    screen.write(region.draw(second, columns=COLUMNS, rows=ROWS))
-    assert screen.shown == [note, *second]
-
-
 def test_what_has_not_changed_is_not_written():
     region = Region()
     region.draw(["one", "two"], columns=COLUMNS, rows=ROWS)
@@ -125,7 +114,6 @@ def tmux(tmp_path, command):
 def test_a_real_terminal_shows_the_same(tmp_path):
     region, frames = Region(), [["one", "two", "three"], ["one", "2"], ["uno", "2", "tres", "4"]]
     text = "before\r\n" + "".join(region.draw(f, columns=COLUMNS, rows=ROWS) for f in frames)
-    text += region.write_above("note", columns=COLUMNS, rows=ROWS)
     text += region.close(["the", "end"], columns=COLUMNS, rows=ROWS)
     code = f"import sys; sys.stdout.write({text!r}); sys.stdout.flush(); sys.stdin.read()"
 
@@ -136,4 +124,4 @@ def test_a_real_terminal_shows_the_same(tmp_path):
             if "end" in seen:
                 break
 
-    assert seen == ["before", "note", "the", "end"]
+    assert seen == ["before", "the", "end"]

@@ -56,16 +56,6 @@ def test_an_interrupted_view_gives_the_cursor_back():
     assert "\x1b[?25h" in last
 
 
-def test_a_note_is_printed_above_the_picture():
-    stream = Stream()
-    with terminal(stream) as view:
-        view.feed(story.capturing())
-        assert stream.drawn.wait(20)
-        view.note("the hook ended with exit status 1")
-
-    assert "the hook ended with exit status 1\r\n" in stream.getvalue()
-
-
 def test_a_terminal_that_is_gone_does_not_end_the_watch():
     stream = Stream()
     with terminal(stream) as view:

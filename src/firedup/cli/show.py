@@ -44,11 +44,6 @@ class Showing:
         return "terminal" if can_draw(sys.stdout, os.environ) else "plain"
 
     @property
-    def is_for_people(self) -> bool:
-        """Whether more may be said than the format itself has."""
-        return self.chosen in ("terminal", "plain")
-
-    @property
     def tail_lines(self) -> int:
         """How many lines of the log each snapshot must carry."""
         return self.tail if self.chosen == "classic" else 0

@@ -56,11 +56,5 @@ class HostError(FiredupError):
     exit_status = 3
 
 
-class ProbeError(FiredupError):
-    """A server did not answer a question the way it must (exit status 1)."""
-
-    exit_status = 1
-
-
 class StoreError(FiredupError):
     """A run folder or the index cannot be read or written (exit status 2)."""

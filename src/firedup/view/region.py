@@ -48,13 +48,6 @@ class Region:
         self._lines, self._columns = lines, columns
         return "".join(out)
 
-    def write_above(self, text: str, *, columns: int, rows: int) -> str:
-        """The text to write so that `text` scrolls away above the block."""
-        lines, top = self._lines, self._to_top(rows)
-        self._lines = []
-        body = "".join(f"{_ERASE_LINE}{line}\r\n" for line in text.split("\n"))
-        return top + body + self.draw(lines, columns=columns, rows=rows)
-
     def close(self, lines: Sequence[str], *, columns: int, rows: int) -> str:
         """The text to write so that `lines` stay for good and the cursor stands below them."""
         top = _HOME if self._lines and columns < self._columns else self._to_top(rows)

@@ -52,7 +52,6 @@ class Terminal:
         self._wake = threading.Event()
         self._is_over = False
         self._fault: Exception | None = None
-        self._writing = threading.Lock()
         self._thread = threading.Thread(target=self._draw_on, name="firedup-view", daemon=True)
 
     def __enter__(self) -> Self:
@@ -81,14 +80,6 @@ class Terminal:
             self._wake.set()
         return ()
 
-    def note(self, text: str) -> None:
-        """Print a line above the picture."""
-        with self._writing:
-            columns, rows = self._size()
-            self._write(
-                self._region.write_above(self._paper.spell(text), columns=columns, rows=rows)
-            )
-
     def close(self, snapshot: Snapshot) -> tuple[str, ...]:
         """Leave the last picture on the screen and the statement below it."""
         paper = self._fitting_paper()
@@ -115,18 +106,17 @@ class Terminal:
             self._fault = fault
 
     def _draw(self, snapshot: Snapshot, pace: Pace, at_s: float) -> None:
-        with self._writing:
-            columns, rows = self._size()
-            now_s = self._clock()
-            lines = render_panel(
-                snapshot,
-                self._fitting_paper(columns),
-                pace=pace,
-                ranks=self._standing.say(now_s),
-                age_s=max(0.0, now_s - at_s),
-                rows=max(1, rows - 1),
-            )
-            self._write(self._region.draw(lines, columns=columns, rows=rows))
+        columns, rows = self._size()
+        now_s = self._clock()
+        lines = render_panel(
+            snapshot,
+            self._fitting_paper(columns),
+            pace=pace,
+            ranks=self._standing.say(now_s),
+            age_s=max(0.0, now_s - at_s),
+            rows=max(1, rows - 1),
+        )
+        self._write(self._region.draw(lines, columns=columns, rows=rows))
 
     def _write(self, text: str) -> None:
         try:
