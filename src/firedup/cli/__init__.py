@@ -18,10 +18,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
         if words == ["--version"]:
-            print(f"firedup {__version__}")  # noqa: T201 - the answer
+            print(f"firedup {__version__}", flush=True)  # noqa: T201 - the answer
             return 0
         if words in (["--help"], ["-h"], ["help"]):
-            print(render_overview())  # noqa: T201 - the answer
+            print(render_overview(), flush=True)  # noqa: T201 - the answer
             return 0
         if not words and COMPLETE not in os.environ:
             print(render_overview(), file=sys.stderr)  # noqa: T201 - the answer
@@ -31,3 +31,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return run_command(words)
     except KeyboardInterrupt:  # before there was anything to end
         return 130
+    except BrokenPipeError:  # the reader has seen enough; nothing more may be flushed at the end
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import posixpath
 from collections.abc import AsyncIterator
+from contextlib import aclosing
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -86,8 +87,9 @@ async def watch_log(
         # A log that comes into being has a writer, and what it says is judged by that process.
         watch.gate = guide.await_writer
     watch.feeders.append(guide.attend)
-    async for snapshot in watch.snapshots():
-        yield snapshot
+    async with aclosing(watch.snapshots()) as snapshots:
+        async for snapshot in snapshots:
+            yield snapshot
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import re
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any
@@ -153,7 +153,7 @@ class Watch:
         is_same = (position.dev, position.ino) == (facts.dev, facts.ino)
         return not is_same or position.offset < facts.size
 
-    async def snapshots(self) -> AsyncIterator[Snapshot]:
+    async def snapshots(self) -> AsyncGenerator[Snapshot, None]:
         """A snapshot at each change and at least every tick; the last one is the conclusion."""
         work = asyncio.ensure_future(self._work())
         try:
@@ -218,7 +218,7 @@ class Watch:
         if snapshot.is_final or verdict in (Verdict.LOST, Verdict.TIMED_OUT):
             return True
         if self.watching.until == "exit":
-            return self._has_expired and verdict is not Verdict.READY
+            return self._has_expired
         if verdict is Verdict.READY:
             return self.prober is None or self.prober.is_done
         return verdict in FINAL_VERDICTS
