@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from firedup.cli.raw import open_raw
+from firedup.cli.raw import MOST_HELD, open_raw
 from firedup.cli.show import Showing, read_showing, show_snapshots
 from firedup.core.model import Explanation, Snapshot, Stage, Verdict
 
@@ -100,11 +100,12 @@ def test_the_bytes_of_a_log_pass_a_pipe_unchanged() -> None:
     assert stream.buffer.getvalue() == b"\xff\x1b[31mapi_key=sk-123456789012345678\r\n"  # type: ignore[attr-defined]
 
 
-def test_on_a_terminal_a_log_is_made_safe_whatever_its_pieces() -> None:
-    class Screen(io.StringIO):
-        def isatty(self) -> bool:
-            return True
+class Screen(io.StringIO):
+    def isatty(self) -> bool:
+        return True
 
+
+def test_on_a_terminal_a_log_is_made_safe_whatever_its_pieces() -> None:
     whole = "größer\x1b[31m red\x1b[0m 10%\r20%\r\nAuthorization: Bearer sk-123456789012345678\nend"
     data = whole.encode()
     shown = set()
@@ -120,3 +121,43 @@ def test_on_a_terminal_a_log_is_made_safe_whatever_its_pieces() -> None:
     assert text.endswith("\nend\n")
     assert "\x1b" not in text
     assert "sk-1234" not in text
+
+
+@pytest.mark.parametrize("word", ["x" * 7, "tok --api-key rosebud --port 1", "api_key='rosebud',"])
+def test_a_line_without_end_is_printed_in_parts_that_tear_no_secret(word: str) -> None:
+    stream, held = Screen(), 0
+    line = f"{word} " * (5 * MOST_HELD // len(word))
+
+    with open_raw(stream) as write:
+        for at in range(0, len(line), 999):
+            write(line[at : at + 999].encode())
+            held = max(held, min(at + 999, len(line)) - stream.tell())
+
+    if "rosebud" in word:
+        assert "rosebud" not in stream.getvalue()
+        secret = "rosebud" if "--" in word else "'rosebud'"
+        assert stream.getvalue().rstrip() == line.replace(secret, "[redacted]").rstrip()
+    else:
+        assert stream.getvalue() == f"{line}\n"
+        assert held <= MOST_HELD + 999
+
+
+def test_a_line_without_a_space_is_printed_in_parts_too() -> None:
+    stream = Screen()
+
+    with open_raw(stream) as write:
+        for _ in range(300):
+            write(b"x" * 1000)
+        assert stream.tell() > 300_000 - MOST_HELD - 1000
+
+    assert stream.getvalue() == f"{'x' * 300_000}\n"
+
+
+def test_a_return_at_the_end_of_a_piece_waits_for_what_follows() -> None:
+    stream = Screen()
+
+    with open_raw(stream) as write:
+        for piece in (b"a\r", b"\nb\r", b"c\r", b"\r", b"\n"):
+            write(piece)
+
+    assert stream.getvalue() == "a\nb\nc\n\n"

@@ -9,6 +9,10 @@ from typing import TextIO
 
 from firedup.view.redact import printable_block, redact
 
+MOST_HELD = 64 * 1024
+_SEEN_AFTER = 1024  # so much is read before it is decided that a word stands by itself
+_MOST_TRIES = 8
+
 
 @contextmanager
 def open_raw(stream: TextIO) -> Iterator[Callable[[bytes], None]]:
@@ -27,25 +31,60 @@ def open_raw(stream: TextIO) -> Iterator[Callable[[bytes], None]]:
 
 
 class _Lines:
-    """Holds back what may be the beginning of a secret, a letter or a control sequence."""
+    """Holds back what may be the beginning of a secret, a letter or a control sequence.
+
+    A line without end is printed in parts once it is longer than `MOST_HELD` letters.
+    """
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        self._rest = ""
+        self._parts: list[str] = []
+        self._held = 0
+        self._return = ""  # one at the end of what has come may be half a line end
 
     def write(self, data: bytes) -> None:
-        text = self._rest + self._decoder.decode(data)
-        end = max(text.rfind("\n"), text.rfind("\r", 0, -1)) + 1
-        self._rest = text[end:]
-        self._print(text[:end])
+        text = self._return + self._decoder.decode(data)
+        self._return = "\r" if text.endswith("\r") else ""
+        text = text.removesuffix("\r")
+        end = max(text.rfind("\n"), text.rfind("\r")) + 1
+        if end:
+            self._print("".join((*self._parts, text[:end])))
+            self._hold(text[end:])
+        else:
+            self._parts.append(text)
+            self._held += len(text)
+        if self._held > MOST_HELD:
+            held = "".join(self._parts)
+            end = _find_cut(held)
+            self._print(held[:end])
+            self._hold(held[end:])
 
     def close(self) -> None:
-        if self._rest:
-            self._print(f"{self._rest}\n")
+        if rest := "".join((*self._parts, self._return)):
+            self._print(f"{rest}\n")
+
+    def _hold(self, text: str) -> None:
+        self._parts, self._held = [text], len(text)
 
     def _print(self, text: str) -> None:
         """The states of a bar stand in lines of their own."""
-        lines = text.replace("\r\n", "\n").replace("\r", "\n")
-        self._stream.write(redact(printable_block(lines)))
+        self._stream.write(_make_safe(text.replace("\r\n", "\n").replace("\r", "\n")))
         self._stream.flush()
+
+
+def _find_cut(text: str) -> int:
+    """Where a part of a line may end: between words, and not between a name and its secret."""
+    safe = _make_safe(text)
+    end = len(text) - _SEEN_AFTER
+    for _ in range(_MOST_TRIES):
+        end = text.rfind(" ", 0, end)
+        if end <= 0:
+            break
+        if _make_safe(text[:end]) + _make_safe(text[end:]) == safe:
+            return end
+    return len(text) - _SEEN_AFTER
+
+
+def _make_safe(text: str) -> str:
+    return redact(printable_block(text))
