@@ -154,10 +154,24 @@ def test_a_name_that_no_run_has_gets_the_nearest(shell: Shell) -> None:
     launch = ("run", "--name", "small", "--no-wait", "--", *shell.make_server())
     assert json.loads(shell.run(*launch[:4], "--json", *launch[4:]).out)["name"] == "small"
 
-    unknown = shell.run("logs", "smal")
+    for words in (("logs",), ("attach",), ("stop",), ("restart",)):
+        unknown = shell.run(*words, "smal")
 
-    assert unknown.status == 2
-    assert "Did you mean small?" in unknown.err
+        assert unknown.status == 2
+        assert "Did you mean small?" in unknown.err
+
+
+def test_hooks_of_a_launch_that_nobody_watches_are_said_to_wait(shell: Shell) -> None:
+    hook = ("--on", "ready", "true")
+    server = shell.make_server()
+
+    alone = shell.run("run", "--name", "small", *hook, "--no-wait", "--", *server)
+
+    assert alone.status == 0
+    assert "run while somebody watches: firedup attach small\n" in alone.err
+    shell.run("stop", "small")
+    watched = shell.run("run", "--name", "small", *hook, "--timeout", "60s", "--", *server)
+    assert (watched.status, watched.err) == (0, "")
 
 
 def test_the_log_is_followed_until_the_user_has_enough(shell: Shell) -> None:

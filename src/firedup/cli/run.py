@@ -37,7 +37,8 @@ from firedup.cli.command import command as make_command
     multiple=True,
     type=(click.Choice(["ready", "crashed", "stalled"]), str),
     metavar="EVENT CMD",
-    help="A shell command to run on the host when it is ready, crashed or stalled.",
+    help="A shell command to run on the host when it is ready, crashed or stalled; it is run while"
+    " somebody watches, so that with --no-wait it waits for firedup attach.",
 )
 @option.no_wait
 @click.option("--force", is_flag=True, help="Launch even when the checks say it is doomed.")

@@ -67,6 +67,11 @@ def say_goes_on(run: Run) -> None:
 def say_launched(run: Run, *, as_json: bool) -> None:
     """What `--no-wait` prints."""
     remember_run(run, None)
+    if run.manifest.hooks:
+        name = _quote_name(run)
+        click.echo(
+            f"the commands of --on run while somebody watches: firedup attach {name}", err=True
+        )
     if as_json:
         from firedup.cli.rows import make_row
         from firedup.view.record import SCHEMA, render_json
@@ -81,5 +86,11 @@ def say_launched(run: Run, *, as_json: bool) -> None:
 
 
 def _name_ways(run: Run) -> str:
-    name = shlex.quote(run.label.name)
+    name = _quote_name(run)
     return f"Watch it: firedup attach {name}   End it: firedup stop {name}"
+
+
+def _quote_name(run: Run) -> str:
+    from firedup.view.redact import clean
+
+    return clean(shlex.quote(run.label.name))
