@@ -1,20 +1,31 @@
 """A stop follows its engine's table, may be repeated, and sweeps its own run alone."""
 
+import asyncio
 import os
+import re
 import signal
 import socket
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
-from workbench import Site, free_port, recorded, until
+from workbench import LIMIT_S, RUNS, Site, free_port, recorded, until
 
 from firedup.core.error import RefusedError, UsageError
-from firedup.core.model import Verdict
+from firedup.core.event import LogData
+from firedup.core.model import Snapshot, Stage, Verdict
+from firedup.host.file import follow_log
+from firedup.host.link import Agent
+from firedup.profile.schema import StopRow
+from firedup.session import stop as stop_module
 from firedup.session.prune import prune_runs
 from firedup.session.restart import Change, change_command, describe_changes, restart_run
 from firedup.session.run import Run, find_run, list_runs
-from firedup.session.stop import stop_run
+from firedup.session.stop import StuckError, stop_run
 from firedup.testing.script import Http, Script, Stop, line
 
 
@@ -57,6 +68,119 @@ async def test_a_server_that_ignores_the_first_signal_gets_the_table_s_next(site
         f"SIGTERM to pid {exited.pid}",
         "SIGKILL to the server's group",
     ]
+
+
+def loading(engine: str, name: str, last: bytes) -> Script:
+    """A recorded start that has come as far as the first line with `last`, and stays there."""
+    lines = (RUNS / engine / name).read_bytes().splitlines(keepends=True)
+    end = next(number for number, text in enumerate(lines) if last in text)
+    return Script(tuple(replace(line(0, ""), data=text) for text in lines[: end + 1]))
+
+
+SGLANG = ("sglang", "s01_success.log")
+VLLM = ("vllm", "a_base.log")
+
+
+@pytest.mark.parametrize(
+    ("log", "last", "first"),
+    [
+        (SGLANG, b"Load weight begin", "SIGTERM to pid N, waiting up to 10 s"),
+        (SGLANG, b"fired up", "SIGTERM to pid N, waiting up to 30 s"),
+        (VLLM, b"Starting to load model", "SIGINT to pid N, waiting up to 20 s"),
+        (VLLM, b"Application startup complete", "SIGTERM to pid N, waiting up to 15 s"),
+    ],
+)
+@pytest.mark.parametrize("is_attended", [True, False])
+async def test_a_stop_takes_the_row_of_the_stage_that_the_log_has_reached(
+    site: Site, log: tuple[str, str], last: bytes, first: str, is_attended: bool
+) -> None:
+    script = loading(*log, last)
+    run = await site.launch(site.serve(site.fake(script, log[0])))
+    size = sum(len(piece.data) for piece in script.pieces)
+    if is_attended:
+        await leave(site, run, lambda now: now.log_size == size)
+    else:
+        await grown(site, run, size)
+    said: list[str] = []
+
+    await stop_run(site.agent, site.catalogue, run, say=said.append)
+
+    assert re.sub(r"pid \d+", "pid N", said[0]) == first
+
+
+async def leave(site: Site, run: Run, holds: Callable[[Snapshot], object]) -> None:
+    """Watch until it `holds`, then go as after Ctrl-C."""
+    snapshots: Any = site.watch(run, until="exit")
+    await until(snapshots, holds)
+    await snapshots.aclose()
+
+
+async def grown(site: Site, run: Run, size: int) -> None:
+    """Until the log has so many bytes."""
+    async with asyncio.timeout(LIMIT_S):
+        with closing(follow_log(site.agent, run.log)) as reader:
+            async for event in reader:
+                if isinstance(event, LogData) and event.offset + len(event.data) >= size:
+                    return
+
+
+async def test_what_a_client_saw_who_left_early_is_not_the_stage_for_ever(site: Site) -> None:
+    script = loading(*SGLANG, b"fired up")
+    begin = next(n for n, p in enumerate(script.pieces) if b"Load weight begin" in p.data)
+    late = tuple(
+        replace(piece, at_s=0.0 if number <= begin else 1.5)
+        for number, piece in enumerate(script.pieces)
+    )
+    run = await site.launch(site.serve(site.fake(replace(script, pieces=late))))
+    await leave(site, run, lambda now: now.explanation.stage is Stage.LOAD_WEIGHTS)
+    await grown(site, run, sum(len(piece.data) for piece in late))
+    said: list[str] = []
+
+    await stop_run(site.agent, site.catalogue, run, say=said.append)
+
+    assert "waiting up to 30 s" in said[0]
+
+
+async def test_a_server_that_heeds_no_signal_is_no_ended_one_and_nothing_starts_beside_it(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def send_in_vain(*_: object, **__: object) -> tuple[int, ...]:
+        return ()
+
+    run = await start(site, Script((line(0, "loading"),)))
+    assert run.state.server is not None
+    monkeypatch.setattr("firedup.session.stop.send_signal", send_in_vain)
+    monkeypatch.setattr("firedup.session.stop.SWEEP_WAIT_S", 0.1)
+    steps = (StopRow("KILL", to="group", grace_s=0.1),)
+    monkeypatch.setattr("firedup.session.stop.stop_steps", lambda *_: steps)
+
+    with pytest.raises(StuckError, match=f"pid {run.state.server.pid} heeds no signal") as stuck:
+        await stop_run(site.agent, site.catalogue, run, say=lambda text: None)
+    with pytest.raises(StuckError):
+        await restart_run(site.agent, site.catalogue, run, (), say=lambda text: None)
+
+    assert "(state S)" in stuck.value.what
+    assert stuck.value.exit_status == 1
+    assert [found.label.id for found in await list_runs(site.agent)] == [run.label.id]
+
+
+async def test_a_process_that_outlives_the_sweep_is_named(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = Script((line(0, "loading"),), children=("worker",), do_children_survive=True)
+    run = await start(site, script)
+    assert run.state.server is not None
+    orphan = psutil.Process(run.state.server.pid).children()[0].pid
+    send = stop_module.send_signal
+
+    async def spare_orphan(agent: Agent, pid: int, *given: Any, **named: Any) -> tuple[int, ...]:
+        return () if pid == orphan else await send(agent, pid, *given, **named)
+
+    monkeypatch.setattr(stop_module, "send_signal", spare_orphan)
+    monkeypatch.setattr(stop_module, "SWEEP_WAIT_S", 0.1)
+
+    with pytest.raises(StuckError, match=f"pid {orphan} heeds no signal"):
+        await stop_run(site.agent, site.catalogue, run, say=lambda text: None)
 
 
 async def test_a_stop_of_a_run_that_is_over_says_so_and_gives_the_same_end(site: Site) -> None:

@@ -3,26 +3,39 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable
 
+from firedup.core.block import OPENERS
+from firedup.core.error import FiredupError
 from firedup.core.event import Exited, StopAsked
 from firedup.core.model import Stage
+from firedup.core.rule import Matcher
 from firedup.host.base import OperationError
 from firedup.host.file import append_file
 from firedup.host.launch import Identity
 from firedup.host.link import Agent
-from firedup.host.process import send_signal, wait_gone
+from firedup.host.process import sample_tree, send_signal, wait_gone
 from firedup.host.run import find_run as find_state
+from firedup.profile.cache import Cache
+from firedup.profile.match import CatalogueMatcher
 from firedup.profile.schema import Catalogue
 from firedup.profile.stop import stop_steps
 from firedup.session.clock import HostClock
 from firedup.session.family import find_family
 from firedup.session.run import Run
-from firedup.session.summary import last_stage
+from firedup.session.summary import find_stage
 from firedup.store.event import encode_event
 
 # The keeper writes exit.json within moments of the end.
 EXIT_WAIT_S = 5.0
+SWEEP_WAIT_S = 5.0
+
+
+class StuckError(FiredupError):
+    """Something lives on that was to end (exit status 1)."""
+
+    exit_status = 1
 
 
 async def stop_run(
@@ -36,12 +49,18 @@ async def stop_run(
 ) -> Exited | None:
     """Stop the server of `run` and sweep what it left; returns how it ended, None if unknown.
 
-    Doing it twice is harmless. `stage` chooses the row of the stop table (None: the stage that was
-    seen last). `grace_s` replaces the table's times between the signals.
+    Doing it twice is harmless. `stage` chooses the row of the stop table (None: the stage that its
+    log has reached). `grace_s` replaces the table's times between the signals. StuckError when
+    something of it lives on all the same.
     """
     server = run.state.server
     if server is not None and run.state.is_server_alive:
-        stage = stage or await last_stage(agent, run)
+
+        def make_matcher(engine: str | None) -> Matcher:
+            rules = catalogue.rules_for(engine)
+            return CatalogueMatcher(rules, OPENERS, blobs=Cache.of_user(os.environ))
+
+        stage = stage or await find_stage(agent, make_matcher, run)
         clock = await HostClock.read(agent)
         asked = StopAsked(clock.boottime_ns(), "firedup stop")
         await append_file(agent, f"{run.folder}/events.jsonl", encode_event(asked))
@@ -49,6 +68,7 @@ async def stop_run(
     else:
         say(f"{run.label.name} ({run.label.id}) has ended already")
     await sweep_orphans(agent, run, say)
+    await _check_gone(agent, run)
     return await _read_exit(agent, run)
 
 
@@ -60,7 +80,7 @@ async def sweep_orphans(agent: Agent, run: Run, say: Callable[[str], None]) -> i
         say(f"sweeping pid {process.pid} ({process.command}), left behind by the server")
         try:
             await send_signal(agent, process.pid, process.start_ticks, "SIGKILL", to="main")
-            await wait_gone(agent, process.pid, process.start_ticks, timeout_s=5.0)
+            await wait_gone(agent, process.pid, process.start_ticks, timeout_s=SWEEP_WAIT_S)
         except OperationError:
             continue
         swept += 1
@@ -91,6 +111,38 @@ async def _signal_in_turn(
             if error.code not in ("gone", "not-found"):
                 raise
         return
+
+
+async def _check_gone(agent: Agent, run: Run) -> None:
+    """StuckError when the server or one of its processes heeded no signal."""
+    state = await find_state(agent, run.label.id)
+    members = await find_family(agent, state)
+    living = {process.pid: process for process in members}
+    if state.server is not None and state.is_server_alive:
+        first: int | None = state.server.pid
+    else:
+        first = next(iter(living), None)
+    if first is None:
+        return
+    others = [str(pid) for pid in living if pid != first]
+    letter = await _state_of(agent, first)
+    why = "in this state it waits in the kernel, mostly for a device or a file system"
+    raise StuckError(
+        f"pid {first} heeds no signal (state {letter})",
+        where=f"of {run.label.name} ({run.label.id})",
+        evidence=f"and with it live {', '.join(others)}" if others else None,
+        why=why if letter == "D" else None,
+        todo=f"cat /proc/{first}/wchan and dmesg may tell what holds it.",
+    )
+
+
+async def _state_of(agent: Agent, pid: int) -> str:
+    """The letter of /proc/PID/stat."""
+    try:
+        sample = await sample_tree(agent, pid)
+    except OperationError:
+        return "unknown"
+    return next((process.state for process in sample.processes if process.pid == pid), "unknown")
 
 
 async def _read_exit(agent: Agent, run: Run) -> Exited | None:

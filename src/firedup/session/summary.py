@@ -22,6 +22,8 @@ from firedup.store.event import OUTPUT_KINDS, encode_output
 
 _NS = 1_000_000_000
 TAIL_BYTES = 64 * 1024
+# What a server that lives may have left behind unseen since a session concluded this.
+_UNSETTLED = (Verdict.LOADING, Verdict.UNKNOWN, Verdict.LOST)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,17 +74,25 @@ async def _summarise(
         return Summary(State.EXITED, output.verdict, output.stage, output.cause, ended_ns=ended_ns)
     launched = run.manifest.launched
     up_s = (clock.boottime_ns() - launched.boottime_ns) / _NS if launched else None
-    if output is None:
+    if output is None or output.verdict in _UNSETTLED:
         output = await _judge(agent, make_matcher, clock, run)
     state = State.SERVING if output.verdict is Verdict.READY else State.STARTING
     state = State.UNKEPT if run.state.is_unkept else state
     return Summary(state, output.verdict, output.stage, output.cause, up_s)
 
 
-async def last_stage(agent: Agent, run: Run) -> Stage | None:
-    """The stage that the last session saw; None when nobody watched."""
+async def find_stage(
+    agent: Agent, make_matcher: Callable[[str | None], Matcher], run: Run
+) -> Stage | None:
+    """Where a living run is now; None when neither a session nor its log tells.
+
+    What a session saw last counts only once the start was over: a session that ended earlier does
+    not know how far it went on.
+    """
     output = await _read_last_output(agent, f"{run.folder}/events.jsonl")
-    return output.stage if output is not None else None
+    if output is None or output.verdict in _UNSETTLED:
+        output = await _judge(agent, make_matcher, await HostClock.read(agent), run)
+    return output.stage
 
 
 async def _read_last_output(agent: Agent, path: str) -> _Output | None:
