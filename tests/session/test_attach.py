@@ -7,11 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from workbench import RUNS, Site, last_of, recorded, story, until
+from workbench import LIMIT_S, RUNS, Site, last_of, recorded, story, until
 
+from firedup.core.event import Sample, Token
 from firedup.core.model import Snapshot, Stage, State, Verdict
 from firedup.host.base import local_host
 from firedup.host.link import open_agent
+from firedup.session.log import read_log
 from firedup.session.run import find_run
 from firedup.session.stop import stop_run
 from firedup.store.event import EventReader
@@ -184,6 +186,40 @@ async def test_a_run_does_not_read_what_a_later_run_wrote_into_the_same_log(
 
     assert ready.explanation.verdict is Verdict.READY
     assert story(again.explanation) == story(crashed.explanation)
+
+
+async def test_logs_of_a_run_hold_what_it_wrote_and_nothing_of_its_neighbours(
+    site: Site, tmp_path: Path
+) -> None:
+    log = tmp_path / "server.log"
+    log.write_bytes(b"of yesterday\n")
+    first = await site.launch(site.serve(site.fake(crashing())), log=str(log))
+    await site.conclude(first)
+    second = await site.launch(site.serve(site.fake(recorded("s01_success.log"))), log=str(log))
+    await site.conclude(second)
+    first = await find_run(site.agent, first.label.id)
+
+    everything = b"".join([data async for data in read_log(site.agent, first)])
+    tail = b"".join([data async for data in read_log(site.agent, first, last_lines=2)])
+    async with asyncio.timeout(LIMIT_S):
+        followed = b"".join([data async for data in read_log(site.agent, first, follow=True)])
+
+    assert everything == b"".join(CRASH)
+    assert tail == b"".join(CRASH[-2:])
+    assert followed == everything
+
+
+async def test_samples_of_the_keeper_are_not_recorded_again(site: Site) -> None:
+    run = await site.launch(site.serve(site.fake(recorded("s01_success.log"))))
+    await until(site.watch(run, until="exit"), lambda now: now.processes)
+    await site.conclude(run)
+
+    reader = EventReader()
+    events = reader.feed((Path(run.folder) / "events.jsonl").read_bytes())
+
+    assert (Path(run.folder) / "samples.jsonl").stat().st_size > 0
+    assert [event for event in events if isinstance(event, Token)]
+    assert not [event for event in events if isinstance(event, Sample)]
 
 
 async def test_a_client_that_is_told_to_end_leaves_the_server_running(site: Site) -> None:

@@ -32,7 +32,6 @@ from firedup.store.event import EventReader, LogRange
 
 # What one session saw of its link or of its own patience is not the run's history.
 _KEPT = (Health, PortOwner, Token, Accepted, StopAsked, KeeperGone)
-PIECE_BYTES = 1 << 20
 TAIL_BYTES = 256
 _STOP_BYTES = 1 << 20  # of events.jsonl: more than is recorded between a stop and the end
 
@@ -72,7 +71,7 @@ async def load_history(agent: Agent, folder: str, log: str, log_start: int) -> H
         for sample in await _load_samples(agent, f"{folder}/{name}")
     ]
     generation = max((e.generation for e in events if isinstance(e, LogChanged)), default=0)
-    size = await _size_of(agent, folder, log)
+    size = await end_of_log(agent, folder, log)
     changes: tuple[LogChanged, ...] = ()
     if _has_shrunk(ranges, samples, generation, size):
         generation += 1
@@ -136,7 +135,7 @@ async def position_after(agent: Agent, log: str, generation: int, offset: int) -
     )
 
 
-async def _size_of(agent: Agent, folder: str, log: str) -> int:
+async def end_of_log(agent: Agent, folder: str, log: str) -> int:
     """How much of the log there is; what came after the server's end is a later run's."""
     facts = await stat_file(agent, log)
     if facts is None:

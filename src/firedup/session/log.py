@@ -6,10 +6,10 @@ from collections.abc import AsyncIterator
 from contextlib import closing
 
 from firedup.core.event import LogData
-from firedup.host.file import follow_log, open_file, read_file, stat_file
+from firedup.host.file import follow_log, open_file, read_file
 from firedup.host.frame import Data
 from firedup.host.link import Agent
-from firedup.session.history import position_after
+from firedup.session.history import end_of_log, position_after
 from firedup.session.run import Run
 
 _TAIL_BLOCK_BYTES = 1 << 16
@@ -18,12 +18,12 @@ _TAIL_BLOCK_BYTES = 1 << 16
 async def read_log(
     agent: Agent, run: Run, *, last_lines: int | None = None, follow: bool = False
 ) -> AsyncIterator[bytes]:
-    """The bytes of the run's log, exactly as written; with `follow` for ever.
+    """The bytes of the run's log, exactly as written; with `follow` for as long as it lives.
 
-    `last_lines` leaves out all but the last lines, None gives everything.
+    `last_lines` leaves out all but the last lines, None gives everything. What other runs wrote
+    into the same file, before or after, is not given.
     """
-    facts = await stat_file(agent, run.log)
-    size = facts.size if facts else 0
+    size = await end_of_log(agent, run.folder, run.log)
     start = run.state.log_start
     if last_lines is not None:
         start = await _start_of_tail(agent, run.log, start, size, last_lines)
@@ -32,7 +32,7 @@ async def read_log(
             async for piece in stream:
                 if isinstance(piece, Data):
                     yield piece.data
-    if follow:
+    if follow and run.state.exit is None:
         position = await position_after(agent, run.log, 0, size)
         with closing(follow_log(agent, run.log, position)) as reader:
             async for event in reader:

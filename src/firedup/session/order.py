@@ -10,7 +10,6 @@ from pathlib import Path
 from firedup.core.error import UsageError
 
 _ASSIGNMENT = re.compile(r"^([A-Za-z_]\w*)=(.*)$", re.DOTALL)
-HOOK_EVENTS = ("ready", "crashed", "stalled")
 
 
 @dataclass(frozen=True, slots=True)
