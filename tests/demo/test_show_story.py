@@ -24,7 +24,7 @@ from firedup.profile.load import load_catalogue
 from firedup.profile.match import build_matcher
 from firedup.session.open import open_host
 from firedup.session.order import Order
-from firedup.session.run import Run, list_runs
+from firedup.session.registry import Run, list_runs
 from firedup.view.paper import Paper
 
 

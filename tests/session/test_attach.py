@@ -14,7 +14,7 @@ from firedup.core.model import Snapshot, Stage, State, Verdict
 from firedup.host.base import local_host
 from firedup.host.link import open_agent
 from firedup.session.log import read_log
-from firedup.session.run import find_run
+from firedup.session.registry import find_run
 from firedup.session.stop import stop_run
 from firedup.store.event import EventReader
 from firedup.testing.script import End, Http, Rotation, Script, line

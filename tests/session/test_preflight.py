@@ -13,7 +13,7 @@ from workbench import Site, recorded
 
 from firedup.core.error import RefusedError
 from firedup.core.model import Verdict
-from firedup.session.run import list_runs
+from firedup.session.registry import list_runs
 from firedup.testing.script import End, Script, line
 
 

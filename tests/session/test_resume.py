@@ -20,7 +20,8 @@ from firedup.host.file import follow_log
 from firedup.host.link import Agent, open_agent
 from firedup.host.run import watch_run as watch_end
 from firedup.profile.pipeline import Pipeline
-from firedup.session.run import Run, find_run, watch_run
+from firedup.session.registry import Run, find_run
+from firedup.session.run import watch_run
 from firedup.session.watch import Watching
 from firedup.store.event import EventReader, LogRange
 from firedup.testing.script import End, Script, line

@@ -23,8 +23,8 @@ from firedup.host.link import Agent
 from firedup.profile.schema import StopRow
 from firedup.session import stop as stop_module
 from firedup.session.prune import prune_runs
+from firedup.session.registry import Run, find_run, list_runs
 from firedup.session.restart import Change, change_command, describe_changes, restart_run
-from firedup.session.run import Run, find_run, list_runs
 from firedup.session.stop import StuckError, stop_run
 from firedup.testing.script import Http, Script, Stop, line
 

@@ -16,7 +16,8 @@ from firedup.host.link import Agent
 from firedup.profile.schema import Catalogue
 from firedup.session.launch import launch
 from firedup.session.order import Order
-from firedup.session.run import Run, watch_run
+from firedup.session.registry import Run
+from firedup.session.run import watch_run
 from firedup.session.watch import Watching
 from firedup.testing.program import make_program
 from firedup.testing.script import Http, Script, Stop, line

@@ -33,7 +33,7 @@ def command(**given: Any) -> int:
     from firedup.cli.knowledge import read_catalogue
     from firedup.cli.watching import watch_launched
     from firedup.session.open import open_host
-    from firedup.session.run import find_run
+    from firedup.session.registry import find_run
 
     catalogue = read_catalogue(given["profiles"])
 

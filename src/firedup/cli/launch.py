@@ -15,7 +15,7 @@ from firedup.profile.schema import Catalogue
 from firedup.session.launch import launch
 from firedup.session.open import open_host
 from firedup.session.order import Order, read_env_file
-from firedup.session.run import Run
+from firedup.session.registry import Run
 
 LAUNCH_LIMIT_S = 10.0
 

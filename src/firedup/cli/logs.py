@@ -33,7 +33,7 @@ def command(*, run: str, follow: bool, lines: int | None, only_path: bool, host:
     from firedup.cli.raw import open_raw
     from firedup.session.log import read_log
     from firedup.session.open import open_host
-    from firedup.session.run import find_run
+    from firedup.session.registry import find_run
 
     async def print_log() -> None:
         async with open_host(host) as agent:

@@ -39,7 +39,7 @@ def command(*, keep: int, older_than_s: float | None, dry_run: bool, host: str) 
     from firedup.cli.index import forget_runs
     from firedup.session.open import open_host
     from firedup.session.prune import prune_runs
-    from firedup.session.run import Run, list_runs
+    from firedup.session.registry import Run, list_runs
 
     async def prune() -> tuple[Run, ...]:
         async with open_host(host) as agent:

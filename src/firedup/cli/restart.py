@@ -40,8 +40,8 @@ def command(**given: Any) -> int:
     from firedup.cli.say import say_aside
     from firedup.cli.watching import say_launched, watch_launched
     from firedup.session.open import open_host
+    from firedup.session.registry import find_run
     from firedup.session.restart import restart_run
-    from firedup.session.run import find_run
     from firedup.view.change import render_change
 
     catalogue = read_catalogue(given["profiles"])

@@ -8,7 +8,7 @@ from firedup.cli.index import remember_runs
 from firedup.cli.knowledge import match_server, read_catalogue
 from firedup.core.model import State, Verdict
 from firedup.session.open import open_host
-from firedup.session.run import Run, list_runs
+from firedup.session.registry import Run, list_runs
 from firedup.session.summary import Summary, summarise_runs
 from firedup.view.table import RunRow
 

@@ -38,7 +38,7 @@ def command(*, runs: tuple[str, ...], grace_s: float | None, host: str) -> int:
     from firedup.cli.say import say
     from firedup.profile.load import load_catalogue
     from firedup.session.open import open_host
-    from firedup.session.run import find_run
+    from firedup.session.registry import find_run
     from firedup.session.stop import stop_run
 
     catalogue = load_catalogue()

@@ -18,7 +18,8 @@ from firedup.core.model import Snapshot
 from firedup.host.link import Agent
 from firedup.profile.schema import Catalogue
 from firedup.profile.words import LOOP_HIGHLIGHT
-from firedup.session.run import Run, watch_run
+from firedup.session.registry import Run
+from firedup.session.run import watch_run
 from firedup.session.status import NO_CONCLUSION, exit_status
 from firedup.session.watch import Watching
 

@@ -16,7 +16,7 @@ from firedup.host.link import Agent
 from firedup.profile.schema import Catalogue
 from firedup.session.launch import launch
 from firedup.session.order import Order
-from firedup.session.run import Run, find_run
+from firedup.session.registry import Run, find_run
 from firedup.session.stop import stop_run
 
 LOOPBACK = "127.0.0.1"

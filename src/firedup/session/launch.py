@@ -19,7 +19,7 @@ from firedup.profile.command import read_command
 from firedup.profile.schema import Catalogue
 from firedup.session.order import Order
 from firedup.session.preflight import check_launch
-from firedup.session.run import Run, find_run
+from firedup.session.registry import Run, find_run
 
 
 def folder_of(agent: Agent, order: Order) -> str:

@@ -10,7 +10,7 @@ from firedup.host.file import follow_log, open_file, read_file
 from firedup.host.frame import Data
 from firedup.host.link import Agent
 from firedup.session.history import end_of_log, position_after
-from firedup.session.run import Run
+from firedup.session.registry import Run
 
 _TAIL_BLOCK_BYTES = 1 << 16
 

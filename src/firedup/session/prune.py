@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from firedup.host.file import remove_path
 from firedup.host.link import Agent
 from firedup.session.clock import HostClock
-from firedup.session.run import Run
+from firedup.session.registry import Run
 
 _NS = 1_000_000_000
 

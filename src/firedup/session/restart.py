@@ -13,7 +13,7 @@ from firedup.host.process import fetch_port
 from firedup.profile.schema import Catalogue
 from firedup.session.launch import launch
 from firedup.session.order import Order, parse_words
-from firedup.session.run import Run
+from firedup.session.registry import Run
 from firedup.session.stop import stop_run
 
 PORT_WAIT_S = 30.0

@@ -1,25 +1,20 @@
-"""Runs by their names, and the watch over a run that firedup launched."""
+"""The watch over a run that firedup launched."""
 
 from __future__ import annotations
 
 import asyncio
-import difflib
 from collections.abc import AsyncIterator
 from contextlib import aclosing, closing
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 
-from firedup.core.error import UsageError
 from firedup.core.event import Begun, KeeperGone
-from firedup.core.model import RunLabel, ServerSpec, Snapshot
+from firedup.core.model import Snapshot
 from firedup.core.rule import Matcher
 from firedup.host.file import open_file
 from firedup.host.frame import Data
 from firedup.host.link import Agent
-from firedup.host.manifest import Manifest
-from firedup.host.run import RunState, follow_samples
-from firedup.host.run import list_runs as list_states
+from firedup.host.run import follow_samples
 from firedup.host.run import watch_run as watch_end
 from firedup.probe.target import make_target
 from firedup.profile.pipeline import Pipeline
@@ -29,76 +24,9 @@ from firedup.session.family import find_family
 from firedup.session.history import History, load_history, position_after, read_stop, replay_history
 from firedup.session.hook import Teller, run_hooks
 from firedup.session.recorder import Recorder
+from firedup.session.registry import Run
 from firedup.session.sample import feed_samples
 from firedup.session.watch import Watch, Watching
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """A run whose manifest could be read, with what its host shows of it now."""
-
-    label: RunLabel
-    state: RunState
-    manifest: Manifest
-
-    @property
-    def folder(self) -> str:
-        """Its folder on the host."""
-        return self.state.folder
-
-    @property
-    def spec(self) -> ServerSpec:
-        """What its command says."""
-        return self.manifest.spec
-
-    @property
-    def log(self) -> str:
-        """Its log's path on the host."""
-        return self.manifest.log or f"{self.state.folder}/server.log"
-
-    @property
-    def is_alive(self) -> bool:
-        """Whether its server's process lives."""
-        return self.state.is_server_alive
-
-
-async def list_runs(agent: Agent) -> tuple[Run, ...]:
-    """All runs with a readable manifest on the agent's host, newest first."""
-    states = await list_states(agent)
-    found = [
-        Run(RunLabel(s.id, s.manifest.name, agent.host.name), s, s.manifest)
-        for s in states
-        if s.manifest is not None
-    ]
-    return tuple(reversed(found))
-
-
-async def find_run(agent: Agent, text: str) -> Run:
-    """The run that `text` names: an id, the beginning of one, a name (the newest), or name~N."""
-    runs = await list_runs(agent)
-    name, _, back = text.partition("~")
-    named = [run for run in runs if run.label.name == name]
-    if back.isdigit() and int(back) < len(named):
-        return named[int(back)]
-    if named and not back:
-        return named[0]
-    by_id = [run for run in runs if run.label.id == text]
-    by_id = by_id or [run for run in runs if run.label.id.startswith(text)]
-    if len(by_id) == 1:
-        return by_id[0]
-    raise _unknown(text, runs, by_id, named)
-
-
-def _unknown(text: str, runs: tuple[Run, ...], by_id: list[Run], named: list[Run]) -> UsageError:
-    if len(by_id) > 1:
-        ids = ", ".join(run.label.id for run in by_id[:5])
-        return UsageError(f"{text} could be any of {len(by_id)} runs", evidence=ids)
-    if named:
-        return UsageError(f"there are only {len(named)} runs with that name, so no {text}")
-    names = sorted({run.label.name for run in runs} | {run.label.id for run in runs})
-    close = difflib.get_close_matches(text, names, 1)
-    todo = f"Did you mean {close[0]}?" if close else "firedup ps --all lists all runs."
-    return UsageError(f"there is no run {text}", todo=todo if runs else "Nothing was launched yet.")
 
 
 async def watch_run(

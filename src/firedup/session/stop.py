@@ -23,7 +23,7 @@ from firedup.profile.schema import Catalogue
 from firedup.profile.stop import stop_steps
 from firedup.session.clock import HostClock
 from firedup.session.family import find_family
-from firedup.session.run import Run
+from firedup.session.registry import Run
 from firedup.session.summary import find_stage
 from firedup.store.event import encode_event
 

@@ -17,7 +17,7 @@ from firedup.host.link import Agent
 from firedup.profile.pipeline import Pipeline
 from firedup.session.clock import HostClock
 from firedup.session.history import load_history, replay_history
-from firedup.session.run import Run
+from firedup.session.registry import Run
 from firedup.store.event import OUTPUT_KINDS, encode_output
 
 _NS = 1_000_000_000
