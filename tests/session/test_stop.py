@@ -26,7 +26,7 @@ from firedup.session.prune import prune_runs
 from firedup.session.registry import Run, find_run, list_runs
 from firedup.session.restart import Change, change_command, describe_changes, restart_run
 from firedup.session.stop import StuckError, stop_run
-from firedup.testing.script import Http, Script, Stop, line
+from firedup.testing.script import End, Http, Script, Stop, line
 
 
 def lives(pid: int) -> bool:
@@ -299,6 +299,19 @@ async def test_a_restart_waits_for_the_port_and_names_who_keeps_it(
 
     assert said[-1] == f"waiting for port {site.port}, held by pid {os.getpid()}"
     assert f"belongs to pid {os.getpid()}" in str(refusal.value.evidence)
+
+
+async def test_runs_of_the_same_second_are_told_apart_by_their_launch(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ids = iter(["20261129-100000-same-ffff", "20261129-100000-same-0000"])
+    monkeypatch.setattr("firedup.session.launch.new_run_id", lambda *_: next(ids))
+    quick = site.serve(site.fake(Script((line(0, "loading"),), end=End(0.0))))
+
+    launched = [(await site.launch(quick, name="same")).label.id for _ in range(2)]
+
+    assert [run.label.id for run in await list_runs(site.agent)] == launched[::-1]
+    assert (await find_run(site.agent, "same")).label.id == launched[1]
 
 
 async def test_prune_removes_what_is_over_and_never_a_living_run(site: Site) -> None:

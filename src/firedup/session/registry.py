@@ -50,6 +50,8 @@ async def list_runs(agent: Agent) -> tuple[Run, ...]:
         for s in states
         if s.manifest is not None
     ]
+    # Ids tell the second alone, and a restart may take no longer.
+    found.sort(key=lambda run: run.manifest.launched.wall_ns if run.manifest.launched else 0)
     return tuple(reversed(found))
 
 
