@@ -94,7 +94,7 @@ kimi-drafter · sglang 0.5.9 · Kimi-K2.5-INT4 + drafter · port 30000          
 ✓ kv-cache             2.2 s
 ✓ graph-capture    4 min 4 s
 ✓ warmup               3.4 s
-✓ ready\
+✓ ready  after 9 min 43 s\
 """)
 
 
@@ -237,3 +237,11 @@ def test_a_crash_shows_its_cause_at_once(columns):
 
     said = " ".join(text.split())
     assert "torch.OutOfMemoryError: CUDA out of memory. Tried to allocat" in said
+
+
+def test_the_picture_of_what_is_over_shows_its_times_and_not_those_of_the_look():
+    crashed = replace(story.crashed(424.0), elapsed_s=9000.0, stage_elapsed_s=9000.0 - 335.1)
+    text = "\n".join(render_panel(crashed, Paper(columns=80), is_closed=True))
+
+    assert "+07:04" in text
+    assert "1 min 28 s" in text

@@ -175,3 +175,15 @@ def test_no_statement_is_wider_than_the_paper(columns, make):
         lines = [line for line in text.split("\n") if "server.log" not in line]
         assert all(count_columns(line) <= columns for line in lines)
         assert is_unicode or text.isascii()
+
+
+def test_a_later_look_changes_nothing_about_when_it_was_ready_or_ended():
+    ready = replace(story.ready(583.0), elapsed_s=825.0)
+    crashed = replace(story.crashed(424.0), elapsed_s=9000.0)
+
+    assert say(ready).startswith("✓ ready after 9 min 43 s  kimi-drafter")
+    assert say(crashed).startswith("✗ crashed in graph-capture after 7 min 4 s")
+
+
+def test_a_server_that_was_up_before_is_ready_and_no_more_is_said():
+    assert say(replace(story.ready(), ready_after_s=None)).startswith("✓ ready  kimi-drafter")

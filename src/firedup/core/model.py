@@ -274,6 +274,7 @@ class Snapshot:
     elapsed_s: float = 0.0
     stage_elapsed_s: float | None = None
     ready_after_s: float | None = None  # from the beginning to the proof, None when not known
+    ended_after_s: float | None = None  # from the beginning to the end of its process
     quiet_s: float | None = None
     progress: Progress | None = None
     ranks: tuple[RankState, ...] = ()

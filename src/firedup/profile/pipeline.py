@@ -140,9 +140,8 @@ class Pipeline:
                 if stage_begun and stage_begun.host_ns is not None
                 else None
             ),
-            ready_after_s=(
-                (self._proved_ns - begun.at_ns) / _NS if self._proved_ns and begun else None
-            ),
+            ready_after_s=self._ready_after_s(),
+            ended_after_s=(exited.at_ns - begun.at_ns) / _NS if exited and begun else None,
             quiet_s=self._liveness.pulse(now_ns).quiet_s,
             progress=None if is_over else self._reader.bar(now_ns),
             ranks=startup.ranks(),
@@ -175,6 +174,14 @@ class Pipeline:
             self._proved_ns = self._proved_ns or self._outside.last_ns
             self._lifecycle.feed(Trigger.READY)
             self._reader.proved()
+
+    def _ready_after_s(self) -> float | None:
+        """How long the start took; not known of a server that was up before it was watched."""
+        begun, ready_at = self._outside.begun, self._reader.startup.ready_at
+        was_up = ready_at is not None and ready_at.host_ns is None
+        if begun is None or self._proved_ns is None or was_up:
+            return None
+        return (self._proved_ns - begun.at_ns) / _NS
 
     def _state(self, verdict: Verdict) -> State:
         """The state of the process; a log alone is believed when it says that it is up."""

@@ -56,11 +56,13 @@ class _Drawing:
         self._paper = paper
         self._age_s = age_s
         self._is_compact = paper.columns < COMPACT_BELOW
+        end_s = snapshot.ended_after_s
+        self._late_s = 0.0 if end_s is None else max(0.0, snapshot.elapsed_s - end_s)  # to look
 
     def head(self) -> list[str]:
         """Whom it is about, and how long it has taken, at the right edge."""
         paper = self._paper
-        time = render_offset(self._at.elapsed_s + self._age_s)
+        time = render_offset(self._at.elapsed_s - self._late_s + self._age_s)
         room = paper.columns - count_columns(time) - 2
         name, *rest = name_server(self._at) or ["watching"]
         name = paper.cut_middle(name, room)
@@ -117,7 +119,8 @@ class _Drawing:
             seconds = ((at.wall_ns or 0) - passage.began_ns) / 1e9
         if seconds is None:
             return passage.seconds
-        return float(int(seconds + (0 if at.state is State.EXITED else self._age_s)))
+        age_s = 0.0 if at.state is State.EXITED else self._age_s
+        return max(0.0, float(int(seconds + age_s - self._late_s)))
 
     def _symbol(self, *, is_over: bool, is_current: bool) -> tuple[str, str]:
         if is_over:
@@ -164,7 +167,10 @@ class _Drawing:
         paper, checks = self._paper, self._at.checks
         verdict = self._at.explanation.verdict
         if verdict is Verdict.READY:
-            return [f"{paper.paint('✓', 'green')} {paper.paint('ready', 'bold')}"]
+            after_s = self._at.ready_after_s
+            after = "" if after_s is None else f"  after {render_duration(after_s)}"
+            ready = f"{paper.paint('✓', 'green')} {paper.paint('ready', 'bold')}"
+            return [ready + paper.paint(after, "faint")]
         if verdict not in (Verdict.LOADING, Verdict.STALLED, Verdict.TIMED_OUT):
             return []
         is_late = verdict is not Verdict.LOADING  # until then, no is only not yet

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from firedup.core.model import Checks, Ownership, Progress, Snapshot, Stage, State
+from firedup.core.model import Checks, Ownership, Progress, Snapshot, Stage, State, Verdict
 from firedup.view.pace import Pace
 from firedup.view.paper import MESSAGE_HEAD
 from firedup.view.prefix import strip_advice, strip_prefix
@@ -150,6 +150,18 @@ def say_state(snapshot: Snapshot) -> str:
             return f"the process {say_exit(snapshot)}"
         case _:
             return ""
+
+
+def find_after_s(snapshot: Snapshot) -> float | None:
+    """How long after the beginning came what the verdict says; None when that is not known.
+
+    Who looks later must not read the time of the look.
+    """
+    if snapshot.explanation.verdict is Verdict.READY:
+        return snapshot.ready_after_s
+    if snapshot.state is State.EXITED:
+        return snapshot.ended_after_s
+    return snapshot.elapsed_s or None
 
 
 def say_exit(snapshot: Snapshot) -> str:

@@ -19,6 +19,8 @@ def record_result(snapshot: Snapshot) -> dict[str, object]:
         "spec": record_spec(snapshot.spec),
         "state": str(snapshot.state),
         "elapsed_s": round_s(snapshot.elapsed_s),
+        "ready_after_s": round_s(snapshot.ready_after_s),
+        "ended_after_s": round_s(snapshot.ended_after_s),
         "checks": record_checks(snapshot.checks),
         "speculation": str(snapshot.speculation),
         "acceptance": record_acceptance(snapshot.acceptance) if snapshot.acceptance else None,

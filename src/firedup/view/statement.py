@@ -8,6 +8,7 @@ from firedup.view.headline import render_headline, render_section
 from firedup.view.pace import Pace
 from firedup.view.paper import COMPACT_BELOW, Paper, count_columns, pad
 from firedup.view.phrase import (
+    find_after_s,
     name_server,
     say_checks,
     say_exit,
@@ -28,7 +29,8 @@ _ALIVE = (Verdict.READY, Verdict.LOADING, Verdict.STALLED, Verdict.TIMED_OUT, Ve
 def render_statement(snapshot: Snapshot, paper: Paper) -> str:
     """The statement that stays on the screen, without a final line break."""
     explanation = snapshot.explanation
-    lines = render_headline(explanation, name_server(snapshot), paper, after_s=snapshot.elapsed_s)
+    after_s = find_after_s(snapshot)
+    lines = render_headline(explanation, name_server(snapshot), paper, after_s=after_s)
     if explanation.verdict is Verdict.READY:
         lines += _readiness(snapshot, paper)
     else:

@@ -1,0 +1,59 @@
+"""How long it took to be ready, and to end, whenever somebody looks."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from firedup.core.block import OPENERS
+from firedup.core.event import Begun, Event, Exited, Health, LogData, PortOwner, Token
+from firedup.core.model import Ownership, ServerSpec, Snapshot
+from firedup.core.rule import Matcher
+from firedup.profile.load import load_catalogue
+from firedup.profile.match import build_matcher
+from firedup.profile.pipeline import Pipeline
+
+NS = 1_000_000_000
+SPEC = ServerSpec(engine="sglang", port=30000)
+UP = b"The server is fired up and ready to roll!\n"
+
+
+@cache
+def matcher() -> Matcher:
+    return build_matcher(load_catalogue(), "sglang", OPENERS)
+
+
+def look(now_s: float, *events: Event) -> Snapshot:
+    pipeline = Pipeline(matcher(), year=2026, engine="sglang")
+    for event in events:
+        pipeline.feed(event)
+    return pipeline.snapshot(int(now_s * NS), 10**18)
+
+
+def proof(at_s: int) -> tuple[Event, ...]:
+    return (
+        PortOwner(at_s * NS, 30000, Ownership.YES, 7),
+        Health(at_s * NS, 200),
+        Token(at_s * NS, has_answered=True, text="a", tokens=1),
+    )
+
+
+def test_a_later_look_does_not_make_a_start_longer() -> None:
+    begun = Begun(10 * NS, 10**18, SPEC, 7, is_launched=True)
+    seen = look(900, begun, LogData(31 * NS, 0, 0, UP), *proof(33))
+
+    assert seen.ready_after_s == 23
+    assert seen.elapsed_s == 890
+
+
+def test_how_long_it_lived_is_counted_to_its_end() -> None:
+    begun = Begun(10 * NS, 10**18, SPEC, 7, is_launched=True)
+    seen = look(900, begun, Exited(14 * NS, 10**18, 7, code=1))
+
+    assert (seen.ready_after_s, seen.ended_after_s) == (None, 4)
+
+
+def test_the_start_of_a_server_that_was_up_before_the_watch_has_no_length() -> None:
+    begun = Begun(10 * NS, 10**18, SPEC, 7)
+    seen = look(20, LogData(0, 0, 0, UP), begun, *proof(11))
+
+    assert seen.ready_after_s is None
