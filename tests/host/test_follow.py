@@ -396,7 +396,7 @@ async def test_a_burst_arrives_whole_while_little_of_it_waits(agent: Agent, log:
                 assert event.offset == size
                 size += len(event.data)
                 digest.update(event.data)
-            most = max(most, reader._stream.waiting_bytes)
+            most = max(most, sum(cost for _, cost in reader._stream._messages))
         await process.wait()
     reader.close()
 

@@ -13,19 +13,8 @@ from firedup.host.file import (
     read_file,
     remove_path,
     stat_file,
-    write_file,
 )
 from firedup.host.link import Agent
-
-
-async def test_a_file_is_written_whole_and_private(agent: Agent, tmp_path: Path) -> None:
-    path = tmp_path / "value.json"
-    await write_file(agent, str(path), b"old")
-    await write_file(agent, str(path), bytes(range(256)) * 1000)
-
-    assert path.read_bytes() == bytes(range(256)) * 1000
-    assert path.stat().st_mode & 0o777 == 0o600
-    assert [p.name for p in tmp_path.iterdir() if p.name.startswith("value")] == ["value.json"]
 
 
 async def test_a_part_of_a_file_is_read(agent: Agent, tmp_path: Path) -> None:
@@ -83,7 +72,7 @@ async def test_a_path_that_is_not_there_has_no_facts(agent: Agent, tmp_path: Pat
 
 async def test_names_that_are_no_utf_8_survive(agent: Agent, tmp_path: Path) -> None:
     path = os.fsdecode(os.fsencode(tmp_path) + b"/\xff\xfe")
-    await write_file(agent, path, b"x")
+    await append_file(agent, path, b"x")
 
     names = [e["name"] for e in (await agent.call("list", path=str(tmp_path)))["entries"]]
     assert os.fsdecode(b"\xff\xfe") in names

@@ -147,11 +147,6 @@ def open_file(agent: Agent, path: str, *, offset: int = 0, length: int | None = 
     return agent.open("read", path=path, offset=offset, length=length)
 
 
-async def write_file(agent: Agent, path: str, data: bytes, *, mode: int = 0o600) -> None:
-    """Replaces a file atomically."""
-    await agent.call("write", path=path, data=_encode(data), mode=mode)
-
-
 async def append_file(agent: Agent, path: str, data: bytes) -> int:
     """Appends in one write and returns the file's size after it; makes the file where missing."""
     result = await agent.call("append", path=path, data=_encode(data))

@@ -101,11 +101,6 @@ class FrameDecoder:
         self._buffer = bytearray()
         self._parts: dict[int, bytearray] = {}
 
-    @property
-    def pending_bytes(self) -> int:
-        """How much of an unfinished frame is there."""
-        return len(self._buffer)
-
     def feed(self, data: bytes) -> tuple[Frame, ...]:
         """The frames that are complete now. Raises FrameError on nonsense."""
         self._buffer += data

@@ -181,10 +181,6 @@ class Agent:
         """Whether the link still stands, as far as is known."""
         return not self._protocol.ended.done()
 
-    async def wait_ended(self) -> HostError:
-        """Waits for the link's end and says why it ended."""
-        return await asyncio.shield(self._protocol.ended)
-
     def open(self, op: str, *, window: int = WINDOW_BYTES, **args: Any) -> Stream:
         """Sends a request whose answer comes in several messages."""
         self._last += 1

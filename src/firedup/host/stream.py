@@ -57,11 +57,6 @@ class Stream:
         """Whether the agent is done with it (messages may still wait to be read)."""
         return self.result is not None or self._error is not None
 
-    @property
-    def waiting_bytes(self) -> int:
-        """Bytes that came and were not read yet."""
-        return sum(cost for _, cost in self._messages)
-
     def __aiter__(self) -> Stream:
         return self
 

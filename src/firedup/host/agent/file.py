@@ -1,4 +1,4 @@
-"""Files on the host: look, list, read, write, append, make and remove."""
+"""Files on the host: look, list, read, append, make and remove."""
 
 import binascii
 import os
@@ -11,7 +11,6 @@ from firedup.host.agent.system import (
     read_whole,
     runs_folder,
     write_all,
-    write_atomically,
 )
 from firedup.host.agent.wire import DATA, DATA_HEADER, DATA_LIMIT
 
@@ -73,13 +72,6 @@ def op_list(args: "dict[str, Any]") -> "dict[str, Any]":
 
 def _content(args: "dict[str, Any]") -> bytes:
     return binascii.a2b_base64(args["data"])
-
-
-def op_write(args: "dict[str, Any]") -> "dict[str, Any]":
-    """write {path, data, mode?}: replaces the file atomically."""
-    data = _content(args)
-    write_atomically(args["path"], data, int(args.get("mode", 0o600)))
-    return {"size": len(data)}
 
 
 def op_append(args: "dict[str, Any]") -> "dict[str, Any]":

@@ -17,7 +17,6 @@ from firedup.host.agent.file import (
     op_remove,
     op_stat,
     op_which,
-    op_write,
 )
 from firedup.host.agent.follow import Follow
 from firedup.host.agent.holder import op_holders
@@ -78,7 +77,6 @@ QUICK = {
     "hello": op_hello,
     "clock": op_clock,
     "stat": op_stat,
-    "write": op_write,
     "append": op_append,
     "mkdir": op_mkdir,
     "signal": op_signal,
