@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 
 import click
@@ -53,9 +52,10 @@ def read_command(
         port=port,
         extra=extra[:-1],
     )
-    from firedup.view.redact import clean
+    from firedup.view.redact import render_argv
 
-    click.echo(f"firedup: {clean(shlex.join([*(f'{k}={v}' for k, v in env), *argv]))}", err=True)
+    words = (*(f"{name}={value}" for name, value in env), *argv)
+    click.echo(f"firedup: {render_argv(words)}", err=True)
     return env, argv
 
 

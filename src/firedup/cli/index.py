@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from firedup.core.error import StoreError
 from firedup.core.model import Snapshot
-from firedup.session.run import Run
+from firedup.session.registry import Run
 from firedup.session.summary import Summary
 from firedup.store.index import Index, IndexedRun, index_path, open_index
 
@@ -58,7 +58,9 @@ def _change(change: Callable[[Index], None]) -> None:
         with open_index(index_path(os.environ), say=_tell) as index:
             change(index)
     except StoreError as error:
-        _tell(str(error))
+        from firedup.cli.complaint import render_error
+
+        _tell(render_error(error))
 
 
 def _tell(text: str) -> None:

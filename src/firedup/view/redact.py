@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterable
 
 MARK = "[redacted]"
@@ -176,6 +177,12 @@ def redact_argv(argv: Iterable[str]) -> tuple[str, ...]:
         hides = is_flag or hides
         is_first = is_flag
     return tuple(words)
+
+
+def render_argv(argv: Iterable[str]) -> str:
+    """A command line as one line for the shell, without secrets and control sequences."""
+    words = redact_argv(argv)
+    return printable(" ".join(word if MARK in word else shlex.quote(word) for word in words))
 
 
 def is_secret_name(name: str) -> bool:
