@@ -8,7 +8,10 @@ from firedup.view.change import render_change
     [
         ("--tp", "8", "4", "--tp 8 → 4"),
         ("--trust-remote-code", None, "", "--trust-remote-code not given → given"),
+        ("-c", None, "4096", "-c not given → 4096"),
+        ("--enforce-eager", "", None, "--enforce-eager given → not given"),
         ("NCCL_ALGO", None, "Tree", "NCCL_ALGO unset → Tree"),
+        ("A", "b", "", "A b → empty"),
         ("EMPTY", "x", "", "EMPTY x → empty"),
         ("--api-key", "rosebud", "sled", "--api-key changed"),
         ("--api_key", "rosebud", None, "--api_key given → not given"),
