@@ -157,7 +157,13 @@ stages
 
 def test_an_empty_log_says_that_nothing_is_known():
     assert say(Explanation(None, None, Verdict.UNKNOWN, None, None, 0.0)) == snapshot(
-        "○ no verdict  engine unknown"
+        """\
+○ no verdict: no line of it is one that firedup knows
+
+what to do
+  If it is the log of a server, name its engine with --engine; firedup profile
+  new begins a profile for one that is not known.\
+"""
     )
 
 

@@ -57,6 +57,9 @@ what followed
 findings
   · port-was-free: Port 30000 was free before the launch.
 
+notes
+  · Lines 90 to 97 are not valid UTF-8.
+
 next
   firedup logs kimi-drafter     read the log
   firedup restart kimi-drafter  start it again\

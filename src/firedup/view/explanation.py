@@ -6,6 +6,7 @@ from datetime import UTC, tzinfo
 
 from firedup.core.model import Explanation, Gauge, Stage, Verdict
 from firedup.view.cause import render_cause, render_findings, render_followed
+from firedup.view.doubt import render_notes, render_way_out
 from firedup.view.headline import render_headline, render_section
 from firedup.view.paper import COMPACT_BELOW, Paper, count_columns, pad
 from firedup.view.passage import Passage, gather_startup
@@ -18,6 +19,7 @@ from firedup.view.quantity import (
 from firedup.view.redact import clean
 
 _ENDS = (Verdict.CRASHED, Verdict.STOPPED)
+_MOST_NOTES = 12
 _COUNTS = ("running", "waiting")
 _GAUGE_NAMES = {
     "accept_length": "acceptance length",
@@ -51,17 +53,18 @@ def render_explanation(
     lines += render_section("what followed", followed, paper)
     lines += render_section("findings", render_findings(explanation.findings, paper), paper)
     lines += render_section("gauges in the log", render_gauges(explanation.gauges, paper), paper)
-    notes = [line for note in explanation.notes for line in paper.fold(clean(note), indent="  · ")]
-    lines += render_section("notes", notes, paper)
+    lines += render_section("notes", render_notes(explanation, paper, most=_MOST_NOTES), paper)
+    lines += render_way_out(explanation, paper)
     return paper.finish(lines)
 
 
 def name_facts(explanation: Explanation) -> list[str]:
     """What belongs beside the verdict: engine, time served, number of starts, doubts."""
-    is_doubtful = explanation.confidence < 0.8 and explanation.verdict is not Verdict.UNKNOWN
+    knows_anything = explanation.verdict is not Verdict.UNKNOWN
+    is_doubtful = explanation.confidence < 0.8 and knows_anything
     engine = " ".join(part for part in (explanation.engine, explanation.version) if part)
     facts = [
-        clean(engine) or "engine unknown",
+        clean(engine) or ("engine unknown" if knows_anything else None),
         f"served {render_duration(explanation.served_s)}" if explanation.served_s else None,
         f"start {explanation.starts} in this log" if explanation.starts > 1 else None,
         "process ended" if explanation.exited and explanation.verdict not in _ENDS else None,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from firedup.core.model import Explanation, Stage, Verdict
+from firedup.view.doubt import say_why_unknown
 from firedup.view.paper import Paper, count_columns
 from firedup.view.quantity import render_duration
 
@@ -36,6 +37,8 @@ def render_headline(
 ) -> list[str]:
     """Verdict, stage and time on one line with `facts`; where it does not fit, on the next."""
     symbol, tone = VERDICT_LOOKS[explanation.verdict]
+    if explanation.verdict is Verdict.UNKNOWN:
+        return _render_no_verdict(explanation, facts, paper)
     sentence = _SENTENCES[explanation.verdict]
     if explanation.stage and explanation.verdict in _AT_A_STAGE:
         if explanation.stage not in (Stage.SERVING, Stage.READY):
@@ -58,6 +61,14 @@ def render_headline(
     if count_columns(f"{head}  {tail}") <= paper.columns:
         return [f"{painted}  {tail}"]
     return [painted, *paper.fold(tail, indent="  ")]
+
+
+def _render_no_verdict(explanation: Explanation, facts: Sequence[str], paper: Paper) -> list[str]:
+    """Why there is none, as long as that may be."""
+    symbol, tone = VERDICT_LOOKS[Verdict.UNKNOWN]
+    why = f"{symbol} {_SENTENCES[Verdict.UNKNOWN]}: {say_why_unknown(explanation)}"
+    head = [paper.paint(line, tone, "bold") for line in paper.fold(why, rest="  ")]
+    return head + (paper.fold(" · ".join(facts), indent="  ") if facts else [])
 
 
 def render_section(

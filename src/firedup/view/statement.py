@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from firedup.core.model import Acceptance, Snapshot, State, Verdict
 from firedup.view.cause import render_cause, render_findings, render_followed
+from firedup.view.doubt import render_notes, render_way_out
 from firedup.view.headline import render_headline, render_section
 from firedup.view.pace import Pace
 from firedup.view.paper import COMPACT_BELOW, Paper, count_columns, pad
@@ -42,6 +43,8 @@ def render_statement(snapshot: Snapshot, paper: Paper) -> str:
         followed = render_followed(explanation.followed, paper, cause=explanation.cause)
         lines += render_section("what followed", followed, paper)
     lines += render_section("findings", render_findings(explanation.findings, paper), paper)
+    lines += render_section("notes", render_notes(explanation, paper), paper)
+    lines += render_way_out(explanation, paper)
     lines += _hints(snapshot, paper)
     return paper.finish(lines)
 
@@ -77,6 +80,7 @@ def _seen(snapshot: Snapshot, paper: Paper) -> list[str]:
     """What was last seen of a server that is not ready, as far as it is known."""
     explanation = snapshot.explanation
     is_loading = explanation.verdict is Verdict.LOADING
+    is_over = explanation.verdict is Verdict.UNKNOWN and snapshot.is_final
     if explanation.verdict in (Verdict.CRASHED, Verdict.STOPPED):
         end = say_exit(snapshot) if snapshot.state is State.EXITED else say_state(snapshot)
         if not end and explanation.exited is False:
@@ -92,8 +96,8 @@ def _seen(snapshot: Snapshot, paper: Paper) -> list[str]:
             else ("stage", ""),
             ("progress", say_progress(progress, is_moving=is_loading) if progress else ""),
             ("ranks", say_ranks(snapshot)),
-            ("waits for", say_wait(snapshot)),
-            ("checks", " · ".join(say_checks(snapshot.checks))),
+            ("waits for", "" if is_over else say_wait(snapshot)),
+            ("checks", "" if is_over else " · ".join(say_checks(snapshot.checks))),
             ("log", say_quiet(snapshot)),
             ("processes", say_processes(snapshot, Pace())),
             ("note", say_state(snapshot)),
