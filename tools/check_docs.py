@@ -41,7 +41,9 @@ def check_words(words: list[str]) -> str | None:
         while isinstance(command, click.Group):
             if not rest or rest[0] in ("-h", "--help", "--version"):
                 return None
-            parent = click.Context(command, parent=context, info_name=command.name)
+            # As the program makes it: a command keeps the names of its help option ever after.
+            settings = command.context_settings
+            parent = click.Context(command, parent=context, info_name=command.name, **settings)
             name, found, rest = command.resolve_command(parent, rest)
             if found is None:
                 return f"there is no command {name}"
