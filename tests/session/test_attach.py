@@ -5,6 +5,7 @@ import signal
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from workbench import LIMIT_S, RUNS, Site, last_of, recorded, story, until
@@ -211,8 +212,9 @@ async def test_logs_of_a_run_hold_what_it_wrote_and_nothing_of_its_neighbours(
 
 async def test_samples_of_the_keeper_are_not_recorded_again(site: Site) -> None:
     run = await site.launch(site.serve(site.fake(recorded("s01_success.log"))))
-    await until(site.watch(run, until="exit"), lambda now: now.processes)
-    await site.conclude(run)
+    snapshots: Any = site.watch(run, until="exit")
+    await until(snapshots, lambda now: now.checks.token and now.processes)
+    await snapshots.aclose()
 
     reader = EventReader()
     events = reader.feed((Path(run.folder) / "events.jsonl").read_bytes())

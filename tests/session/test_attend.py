@@ -17,6 +17,7 @@ from workbench import RUNS, Site, last_of, recorded, until
 
 from firedup.core.block import OPENERS
 from firedup.core.error import UsageError
+from firedup.core.event import Sample
 from firedup.core.model import Ownership, Snapshot, State, Verdict
 from firedup.core.rule import Matcher
 from firedup.profile.match import CatalogueMatcher
@@ -24,6 +25,7 @@ from firedup.profile.words import pattern_rules
 from firedup.session import attend
 from firedup.session.attend import watch_log
 from firedup.session.find import Found
+from firedup.session.sample import feed_samples
 from firedup.session.status import exit_status
 from firedup.session.watch import Watching
 from firedup.testing.script import End, Script, Stop, line
@@ -222,15 +224,24 @@ async def test_what_an_earlier_start_left_in_the_log_is_not_the_new_one_s(
 ) -> None:
     log.write_bytes((RUNS / "sglang" / "f05_truncated_shard.log").read_bytes())
     age(log, 600)
-    script = recorded("s01_success.log")
-    later = replace(script, pieces=tuple(replace(p, at_s=p.at_s + 1) for p in script.pieces))
-    process = start(*site.serve(site.fake(later)))
+    # It has not said a word yet, so that nothing but its own start tells the two apart.
+    start(*site.serve(site.fake(Script((line(3600, "loading"),)))))
 
-    last = await last_of(watch())
+    seen = await until(watch(), lambda now: now.processes)
 
-    assert last.explanation.verdict is Verdict.READY
-    assert last.explanation.cause is None
-    assert process.poll() is None
+    assert seen.explanation.verdict is Verdict.LOADING
+    assert seen.explanation.stage is None
+    assert seen.explanation.cause is None
+
+
+async def test_samples_of_a_process_that_is_gone_just_end(site: Site, log: Path) -> None:
+    process = subprocess.Popen(["true"])
+    process.wait()
+    samples: list[Sample] = []
+
+    await feed_samples(site.agent, samples.append, (process.pid, 1), str(log))
+
+    assert samples == []
 
 
 async def test_a_death_right_after_the_process_was_found_is_a_crash(
