@@ -7,10 +7,10 @@ import re
 import pytest
 from reader import ROOT
 
+from firedup.cli.run import HOOK_EVENTS
 from firedup.core import judgement, liveness
 from firedup.core.model import Stage, Verdict
 from firedup.session import prober
-from firedup.session.order import HOOK_EVENTS
 from firedup.session.status import status_of
 
 MINUTES = {180: "three minutes", 300: "five", 600: "ten"}

@@ -9,6 +9,8 @@ import click
 from firedup.cli import option
 from firedup.cli.command import command as make_command
 
+HOOK_EVENTS = ("ready", "crashed", "stalled")
+
 
 @make_command(
     "run",
@@ -35,7 +37,7 @@ from firedup.cli.command import command as make_command
     "hooks",
     nargs=2,
     multiple=True,
-    type=(click.Choice(["ready", "crashed", "stalled"]), str),
+    type=(click.Choice(HOOK_EVENTS), str),
     metavar="EVENT CMD",
     help="A shell command to run on the host when it is ready, crashed or stalled; it is run while"
     " somebody watches, so that with --no-wait it waits for firedup attach.",
