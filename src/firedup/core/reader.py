@@ -158,10 +158,13 @@ class LogReader:
         """Let the line's rules say which engine this is; a change of mind re-reads the journal."""
         if len(self._journal) < MAX_JOURNAL:
             self._journal.append(entry)
+        is_shared = any(h.rule.engine is None and h.rule.failure for h in entry.hits)
         for hit in entry.hits:
             engine = hit.rule.engine
             if engine is None or engine == "generic":
                 continue
+            if is_shared and not hit.rule.is_identity:
+                continue  # what every engine may print says nothing about which one it is
             self._votes[engine] += 1
             if hit.rule.is_identity:
                 self._identified = engine

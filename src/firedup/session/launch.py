@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import secrets
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -39,18 +39,32 @@ def name_of(order: Order, spec: ServerSpec) -> str:
     return base.removesuffix(".gguf").lower() or "server"
 
 
+def spec_of(order: Order, catalogue: Catalogue) -> ServerSpec:
+    """What the command says; the engine as the order names it, if it does."""
+    spec = read_command(order.argv, dict(order.env), catalogue)
+    return replace(spec, engine=order.engine) if order.engine is not None else spec
+
+
+async def refuse_doomed(
+    agent: Agent, catalogue: Catalogue, order: Order, own: Collection[int] = ()
+) -> None:
+    """RefusedError when the pre-flight speaks against `order`, unless it is to be forced.
+
+    `own` are processes that will be gone by then, such as those of a server to be restarted.
+    """
+    if not order.force:
+        spec, cwd = spec_of(order, catalogue), folder_of(agent, order)
+        refuse(await check_launch(agent, order, spec, cwd, own))
+
+
 async def launch(agent: Agent, catalogue: Catalogue, order: Order) -> Run:
     """Start the server of `order` and return its run, which `watch_run` can follow.
 
     RefusedError when the pre-flight finds it doomed (unless `order.force`), UsageError when the
     program did not begin.
     """
-    spec = read_command(order.argv, dict(order.env), catalogue)
-    if order.engine is not None:
-        spec = replace(spec, engine=order.engine)
-    cwd = folder_of(agent, order)
-    if not order.force:
-        refuse(await check_launch(agent, order, spec, cwd))
+    await refuse_doomed(agent, catalogue, order)
+    spec, cwd = spec_of(order, catalogue), folder_of(agent, order)
     clock = await agent.call("clock")
     name = name_of(order, spec)
     run_id = new_run_id(clock["wall_ns"], name, secrets.token_hex(2))

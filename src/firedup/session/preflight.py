@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import posixpath
+from collections.abc import Collection
 
 from firedup.core.model import Evidence, Finding, Ownership, ServerSpec, Severity
 from firedup.drafter.whole import check_whole
@@ -12,16 +13,19 @@ from firedup.host.process import fetch_port
 from firedup.session.order import Order
 
 
-async def check_launch(agent: Agent, order: Order, spec: ServerSpec, cwd: str) -> list[Finding]:
+async def check_launch(
+    agent: Agent, order: Order, spec: ServerSpec, cwd: str, own: Collection[int] = ()
+) -> list[Finding]:
     """Reasons why the launch is doomed, most telling first; empty when nothing speaks against it.
 
-    `cwd` is the absolute folder on the host in which the command will run.
+    `cwd` is the absolute folder on the host in which the command will run. `own` are processes that
+    will be gone by then, so that their ports count as free.
     """
     found: list[Finding] = []
     found += await _check_folder(agent, cwd)
     if order.setup is None and not order.login:
         found += await _check_program(agent, order, cwd)
-    found += await _check_ports(agent, spec)
+    found += await _check_ports(agent, spec, own)
     for path, role in ((spec.model, "model"), (spec.draft, "drafter")):
         if path is not None and (local := _local_path(path, cwd)):
             exists = (await check_paths(agent, (local,)))[0].exists
@@ -82,10 +86,10 @@ async def _check_program(agent: Agent, order: Order, cwd: str) -> list[Finding]:
     ]
 
 
-async def _check_ports(agent: Agent, spec: ServerSpec) -> list[Finding]:
+async def _check_ports(agent: Agent, spec: ServerSpec, own: Collection[int]) -> list[Finding]:
     found = []
     for port in dict.fromkeys(p for p in (spec.port, *spec.derived_ports) if p):
-        owner = (await fetch_port(agent, port)).judge((), bind=spec.bind)
+        owner = (await fetch_port(agent, port)).judge(own, bind=spec.bind)
         if owner.owner not in (Ownership.NO, Ownership.UNKNOWN):
             continue
         who = f"pid {owner.pid} ({owner.command})" if owner.pid else "a process of another user"

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from firedup.core.error import UsageError
 from firedup.core.model import Ownership
 from firedup.host.link import Agent
-from firedup.host.process import fetch_port
+from firedup.host.process import fetch_port, find_members
 from firedup.profile.schema import Catalogue
-from firedup.session.launch import launch
+from firedup.session.launch import launch, refuse_doomed
 from firedup.session.order import Order, parse_words
 from firedup.session.registry import Run
 from firedup.session.stop import stop_run
@@ -49,8 +49,6 @@ async def restart_run(
     manifest = run.manifest
     env, argv = change_command(manifest.env, manifest.argv, changed)
     difference = describe_changes(manifest.env, manifest.argv, env, argv)
-    await stop_run(agent, catalogue, run, say=say)
-    await _wait_for_port(agent, run, say)
     order = Order(
         argv=argv,
         name=manifest.name,
@@ -65,7 +63,22 @@ async def restart_run(
         restarted_from=manifest.id,
         force=force,
     )
+    # A typing error must not cost the living server: what is doomed is refused before the stop.
+    await refuse_doomed(agent, catalogue, order, await _own_processes(agent, run))
+    await stop_run(agent, catalogue, run, say=say)
+    await _wait_for_port(agent, run, say)
     return await launch(agent, catalogue, order), difference
+
+
+async def _own_processes(agent: Agent, run: Run) -> set[int]:
+    server, keeper = run.state.server, run.state.keeper
+    members = await find_members(
+        agent,
+        run.label.id,
+        (server.pid, server.start_ticks) if server else None,
+        (keeper.pid, keeper.start_ticks) if keeper else None,
+    )
+    return {process.pid for process in members}
 
 
 def change_command(
@@ -158,8 +171,11 @@ def _drop(argv: list[str], name: str) -> None:
 
 
 def _put(argv: list[str], name: str, values: list[str], *, joined: bool) -> None:
-    words = [f"{name}={values[0]}"] if joined else [name, *values]
     place = _find(argv, name)
+    if place is not None and len(values) == 1:
+        # Not every program takes both forms: the one in use is known to work.
+        joined = argv[place[0]] != name
+    words = [f"{name}={values[0]}"] if joined else [name, *values]
     if place is None:
         argv += words
     else:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 _SET_NAME, _SET_SUBREAPER = 15, 36  # prctl
+_SETUP_FAILED = '{ s=$?; echo "firedup: the set-up failed with status $s" >&2; exit "$s"; }'
 _EVERY_S = 1.0
 _GRACE_S = 0.3  # how long helpers may outlive the server before they count as survivors
 _HEEDED = {signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
@@ -139,7 +140,7 @@ class Keeper:
         setup, is_login = self.manifest.get("setup"), self.manifest.get("login")
         if not setup and not is_login:
             return argv
-        script = (setup or ":") + '\nexec "$@"'
+        script = f'{{ {setup or ":"}\n}} || {_SETUP_FAILED}\nexec "$@"'
         return ["bash", "-lc" if is_login else "-c", script, "firedup", *argv]
 
     def _write_keeper(self) -> None:
