@@ -25,7 +25,7 @@ async def test_what_is_doomed_is_refused_before_the_living_server_is_stopped(sit
 
     with pytest.raises(RefusedError, match="does not exist"):
         await restart_run(
-            site.agent, site.catalogue, run, ["-m", "/no/such.gguf"], say=lambda _: None
+            site.agent, site.catalogue, run, ["--model", "/no/such.gguf"], say=lambda _: None
         )
 
     assert (await find_run(site.agent, "r")).is_alive
