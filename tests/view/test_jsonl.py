@@ -2,7 +2,7 @@ import json
 import re
 from dataclasses import replace
 
-from firedup.core.model import Stage, Verdict
+from firedup.core.model import Evidence, Finding, Severity, Stage, Verdict
 from firedup.view.jsonl import JsonLines
 from tests.view import story
 from tests.view.test_record import documented, documented_events
@@ -130,3 +130,23 @@ def test_events_carry_the_hosts_time():
         "started": "2026-11-29T12:02:52.600Z",
         "started_clock": "host",
     }
+
+
+def test_a_finding_whose_evidence_counts_on_is_one_event():
+    view = JsonLines()
+    told = []
+    for second in range(3):
+        evidence = (Evidence("sample", f"idle for {second} s"),)
+        finding = Finding("no-progress", Severity.SEVERE, "Nothing moves.", evidence)
+        at = story.capturing(440 + second)
+        told += view.feed(replace(at, explanation=replace(at.explanation, findings=(finding,))))
+
+    assert kinds(told).count("finding") == 1
+
+
+def test_the_result_says_when_it_was_ready_and_when_it_ended():
+    ready = json.loads(JsonLines().close(replace(story.ready(583), elapsed_s=825))[-1])
+    crashed = json.loads(JsonLines().close(replace(story.crashed(424), elapsed_s=825))[-1])
+
+    assert (ready["ready_after_s"], ready["ended_after_s"], ready["elapsed_s"]) == (583, None, 825)
+    assert (crashed["ready_after_s"], crashed["ended_after_s"]) == (None, 424)

@@ -1,9 +1,22 @@
 from dataclasses import replace
 from datetime import UTC
 
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
-from firedup.core.model import Checks, RankState, Stage, State
+from firedup.core.model import (
+    Checks,
+    Evidence,
+    Finding,
+    Ownership,
+    RankState,
+    Severity,
+    Stage,
+    State,
+    Verdict,
+)
 from firedup.view.paper import Paper
 from firedup.view.plain import Plain
 from tests.view import story
@@ -22,7 +35,7 @@ def test_a_start_is_told_in_one_line_per_change():
     graphs = [story.capturing(340 + 7 * n, n) for n in range(1, 34, 6)]
 
     assert tell(plain(every_s=60), [*shards, *graphs, story.ready()]) == snapshot("""\
-12:02:57 +00:20 kimi-drafter · sglang 0.5.9 · Kimi-K2.5-INT4 + drafter · port 30000
+12:02:37 +00:00 kimi-drafter · sglang 0.5.9 · Kimi-K2.5-INT4 + drafter · port 30000
 12:02:37 +00:00 args
 12:02:43 +00:06 dist-init  (args took 6.2 s)
 12:02:57 +00:20 load-weights 1/64 shards 2 % ~3 min left  TP3, TP5 behind  (dist-init took 9.4 s)
@@ -43,10 +56,7 @@ def test_a_start_is_told_in_one_line_per_change():
 12:11:54 +09:17 graph-capture 31/36 batches 86 % ~2 min left
 12:12:16 +09:39 warmup  (graph-capture took 4 min 4 s)
 12:12:20 +09:43 warmup took 3.4 s
-12:12:20 +09:43 log says ready
-12:12:20 +09:43 health answers 200
-12:12:20 +09:43 port is its own
-12:12:20 +09:43 token generated
+12:12:20 +09:43 checks: log · health 200 · own port · token
 12:12:20 +09:43 ready\
 """)
 
@@ -204,3 +214,118 @@ def test_an_empty_bar_is_not_told():
 
     assert "0/64" in first[-1]  # beside the stage's name it costs no line
     assert view.feed(replace(story.capturing(340, 0)))[0].endswith("(load-weights took 5 min 13 s)")
+
+
+def answered(seconds, **checks):
+    """Nothing moves but the answers."""
+    quiet = replace(story.ready(seconds), is_final=False, state=State.STARTING, ready_after_s=None)
+    explanation = replace(quiet.explanation, verdict=Verdict.LOADING, stage=Stage.WARMUP, stages=())
+    waiting = "the health route to answer 200" if checks.get("health") != 200 else "the first token"
+    return replace(
+        quiet, explanation=explanation, checks=Checks(log=True, **checks), waiting_for=waiting
+    )
+
+
+def test_answers_of_one_second_are_one_line_and_a_wait_that_is_over_none():
+    view = plain()
+    view.feed(replace(answered(581), checks=Checks(), waiting_for=""))
+    told = [
+        view.feed(answered(582)),
+        view.feed(answered(582.2, health=503)),
+        view.feed(answered(582.4, health=200, owner=Ownership.YES)),
+        view.feed(answered(583.1, health=200, owner=Ownership.YES)),
+        view.feed(answered(584, health=200, owner=Ownership.YES, token=True)),
+        view.feed(answered(585.5, health=200, owner=Ownership.YES, token=True)),
+    ]
+
+    assert told == [
+        (),
+        (),
+        (),
+        (
+            "12:12:19 +09:42 checks: log · health 200 · own port",
+            "12:12:20 +09:43 waits for the first token",
+        ),
+        (),
+        ("12:12:21 +09:44 checks: token",),
+    ]
+
+
+def test_answers_that_nobody_waited_out_are_told_at_the_end():
+    view = plain()
+    view.feed(replace(answered(581), checks=Checks(), waiting_for=""))
+
+    lines = view.close(answered(582, health=503, owner=Ownership.NO))
+    assert lines[0] == "12:12:19 +09:42 checks: log · health 503 · port of another server"
+
+
+def test_who_comes_later_reads_the_times_of_what_happened():
+    late = replace(story.ready(583), elapsed_s=825.0, now_ns=1725 * story.SECOND)
+    late = replace(late, wall_ns=story.at(825), is_final=False)
+    view = plain()
+
+    lines = view.feed(late)
+    assert lines[0].startswith("12:02:37 +00:00 kimi-drafter")
+    assert lines[-2:] == (
+        "12:12:20 +09:43 checks: log · health 200 · own port · token",
+        "12:12:20 +09:43 ready",
+    )
+
+
+@pytest.mark.parametrize("verdict", [Verdict.CRASHED, Verdict.STOPPED])
+def test_of_what_is_over_only_the_passage_is_told(verdict):
+    over = story.crashed(424)
+    over = replace(
+        over,
+        explanation=replace(over.explanation, verdict=verdict),
+        elapsed_s=9000.0,
+        now_ns=over.now_ns + 8576 * story.SECOND,
+        wall_ns=story.at(9000),
+        checks=Checks(log=True, health=200),
+        waiting_for="the health route to answer 200",
+    )
+    view = plain()
+    told = [*view.feed(over), *view.close(over)]
+    lines = [line for line in told if line.startswith("12:")]
+
+    assert [line.split(" ")[2] for line in lines] == [
+        *("kimi-drafter", "args", "dist-init", "load-weights", "draft-load", "kv-cache"),
+        "graph-capture",
+    ]
+    assert told[len(lines)].startswith(("✗ crashed in graph-capture after 7 min 4 s", "● stopped"))
+
+
+@given(
+    st.lists(
+        st.sampled_from(
+            [
+                *(story.loading(20 + 9 * n, n) for n in range(9)),
+                *(story.capturing(340 + 7 * n, n) for n in range(9)),
+                *(replace(story.loading(100 + n), state=State.UNREACHED) for n in range(2)),
+                *(answered(575 + n / 3, health=200) for n in range(9)),
+                story.ready(583),
+                story.crashed(584),
+            ]
+        ),
+        min_size=1,
+        max_size=8,
+    )
+)
+def test_no_line_is_older_than_the_line_before(moments):
+    moments = sorted(moments, key=lambda moment: moment.now_ns)
+    lines = tell(plain(every_s=10), moments).split("\n")
+    times = [line.split(" ")[0] for line in lines if line]
+
+    assert times == sorted(times)
+
+
+def test_a_finding_whose_evidence_counts_on_is_told_once():
+    view = plain()
+    told = []
+    for second in range(3):
+        evidence = (Evidence("sample", f"idle for {second} s"),)
+        finding = Finding("no-progress", Severity.SEVERE, "Nothing moves.", evidence)
+        at = story.capturing(440 + second)
+        told += view.feed(replace(at, explanation=replace(at.explanation, findings=(finding,))))
+
+    assert len([line for line in told if "no-progress" in line]) == 1

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from firedup.core.model import Finding, Snapshot, Stage, Verdict
+from firedup.core.model import Snapshot, Stage, Verdict
+from firedup.view.phrase import name_finding
 from firedup.view.quantity import render_rfc3339
 from firedup.view.record import (
     SCHEMA,
@@ -35,7 +36,7 @@ class JsonLines:
         self._steps = Steps()
         self._ranks: dict[str, tuple[Stage, bool]] = {}
         self._checks: dict[str, object] = {}
-        self._findings: set[Finding] = set()
+        self._findings: set[tuple[str, str]] = set()
         self._verdict: Verdict | None = None
         self._is_diagnosed = False
 
@@ -105,8 +106,8 @@ class JsonLines:
         ]
 
     def _finding_events(self, snapshot: Snapshot) -> list[tuple[str, dict[str, object]]]:
-        new = [f for f in snapshot.explanation.findings if f not in self._findings]
-        self._findings.update(new)
+        new = [f for f in snapshot.explanation.findings if name_finding(f) not in self._findings]
+        self._findings.update(name_finding(finding) for finding in new)
         return [("finding", record_finding(finding)) for finding in new]
 
     def _verdict_events(self, snapshot: Snapshot) -> list[tuple[str, dict[str, object]]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from firedup.core.model import Checks, Ownership, Progress, Snapshot, Stage, State, Verdict
+from firedup.core.model import Checks, Finding, Ownership, Progress, Snapshot, Stage, State, Verdict
 from firedup.view.pace import Pace
 from firedup.view.paper import MESSAGE_HEAD
 from firedup.view.prefix import strip_advice, strip_prefix
@@ -150,6 +150,11 @@ def say_state(snapshot: Snapshot) -> str:
             return f"the process {say_exit(snapshot)}"
         case _:
             return ""
+
+
+def name_finding(finding: Finding) -> tuple[str, str]:
+    """What makes a finding the same: its evidence counts seconds and is another each time."""
+    return finding.id, finding.message
 
 
 def find_after_s(snapshot: Snapshot) -> float | None:

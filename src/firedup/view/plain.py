@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import tzinfo
 
-from firedup.core.model import Finding, Progress, Severity, Snapshot, Stage, State, Verdict
+from firedup.core.model import Progress, Severity, Snapshot, Stage, State, Verdict
+from firedup.view.answers import Answers
 from firedup.view.gap import Gap
 from firedup.view.pace import Pace
 from firedup.view.paper import Paper
@@ -13,9 +14,9 @@ from firedup.view.phrase import (
     CAUSE_COLUMNS,
     find_behind,
     join_names,
+    name_finding,
     name_server,
     say_cause,
-    say_checks,
     say_processes,
     say_progress,
     say_quiet,
@@ -29,6 +30,7 @@ from firedup.view.statement import render_statement
 from firedup.view.step import Step, Steps
 
 _SECOND_NS = 1_000_000_000
+_OVER = (Verdict.CRASHED, Verdict.STOPPED, Verdict.UNKNOWN)
 _SHORT_S = 0.05  # what would be shown as 0 s is not worth its words
 _STEP = 0.1  # a bar is worth a line again after so much of it …
 _STEP_NS = 5 * _SECOND_NS  # … and no sooner than this
@@ -40,6 +42,7 @@ class _Said:
 
     text: str
     age_ns: int = 0
+    is_passage: bool = False  # what the server is, and a stage that it passed
 
 
 class Plain:
@@ -58,52 +61,84 @@ class Plain:
         self._took = ""  # what the stage before took, until a line has said it
         self._bar: tuple[Stage, float, int] | None = None
         self._gap = Gap()
-        self._waiting_for = ""
+        self._answers = Answers()
         self._verdict = Verdict.LOADING
         self._state: State | None = None
-        self._checks: set[str] = set()
-        self._findings: set[Finding] = set()
+        self._findings: set[tuple[str, str]] = set()
+        self._is_past = False  # it was over before the first look
+        self._dated_ns: int | None = None  # the host's boottime of the line before
 
     def feed(self, snapshot: Snapshot) -> tuple[str, ...]:
         """The lines that `snapshot` adds to what was said before."""
         self._pace = self._pace.feed(snapshot)
+        is_first = self._said_ns is None
+        if is_first:
+            self._is_past = _is_past(snapshot)
         said = [
-            *(_Said(text) for text in self._greeting(snapshot)),
-            *(_Said(text) for text in self._state_change(snapshot)),
+            *self._greeting(snapshot),
             *self._stage_change(snapshot),
-            *(_Said(text) for text in self._new_checks(snapshot)),
+            *(_Said(text, _end_age_ns(snapshot)) for text in self._state_change(snapshot)),
+        ]
+        if said or self._answers.is_due(snapshot):
+            said = [*self._answered(snapshot), *said]
+        proof_age_ns = _proof_age_ns(snapshot) if is_first else 0
+        self._answers.feed(snapshot, snapshot.now_ns - proof_age_ns)
+        news = [
             *(
                 _Said(text)
                 for text in (
                     *self._bar_change(snapshot),
                     *self._gap.feed(snapshot),
-                    *self._new_wait(snapshot),
                     *self._new_findings(snapshot),
-                    *self._verdict_change(snapshot),
                 )
             ),
+            *(
+                _Said(text, proof_age_ns or _end_age_ns(snapshot))
+                for text in self._verdict_change(snapshot)
+            ),
         ]
-        if not said and self._said_ns is not None:
+        if news or self._answers.is_due(snapshot):
+            said += self._answered(snapshot)
+            wait = self._answers.take_wait()
+            news = [_Said(wait), *news] if wait else news
+        said += news
+        if self._is_past:  # the statement tells the rest
+            said = [] if not is_first else [each for each in said if each.is_passage]
+        elif not said and self._said_ns is not None:
             if snapshot.now_ns - self._said_ns < self._every_ns:
                 return ()
             said = [_Said(self._heartbeat(snapshot))]
-        self._said_ns = snapshot.now_ns
-        return tuple(self._paper.spell(self._date(each, snapshot)) for each in said)
+        if said or is_first:
+            self._said_ns = snapshot.now_ns
+        return tuple(self._date(each, snapshot) for each in said)
+
+    def _answered(self, snapshot: Snapshot) -> list[_Said]:
+        at_ns, text = self._answers.at_ns, self._answers.take()
+        age_ns = 0 if at_ns is None else max(0, snapshot.now_ns - at_ns)
+        return [_Said(text, age_ns)] if text else []
 
     def _date(self, said: _Said, snapshot: Snapshot) -> str:
-        wall_ns = None if snapshot.wall_ns is None else snapshot.wall_ns - said.age_ns
-        offset = render_offset(snapshot.elapsed_s - said.age_ns / _SECOND_NS)
-        return f"{render_clock(wall_ns, self._zone)} {offset} {said.text}"
+        """The line with its time, which is never before that of the line above it."""
+        at_ns = max(snapshot.now_ns - said.age_ns, self._dated_ns or 0)
+        self._dated_ns = at_ns
+        age_ns = snapshot.now_ns - at_ns
+        wall_ns = None if snapshot.wall_ns is None else snapshot.wall_ns - age_ns
+        offset = render_offset(snapshot.elapsed_s - age_ns / _SECOND_NS)
+        return self._paper.spell(f"{render_clock(wall_ns, self._zone)} {offset} {said.text}")
 
     def close(self, snapshot: Snapshot) -> tuple[str, ...]:
         """What `snapshot` adds, and the final statement."""
-        statement = render_statement(snapshot, self._paper)
-        return (*self.feed(snapshot), *statement.split("\n"))
+        lines = self.feed(snapshot)
+        if not self._is_past:
+            lines += tuple(self._date(each, snapshot) for each in self._answered(snapshot))
+        return (*lines, *render_statement(snapshot, self._paper).split("\n"))
 
-    def _greeting(self, snapshot: Snapshot) -> list[str]:
+    def _greeting(self, snapshot: Snapshot) -> list[_Said]:
+        """What the server is, as of its beginning: what has passed since then follows."""
         if self._said_ns is not None:
             return []
-        return [" · ".join(name_server(snapshot)) or "watching"]
+        text = " · ".join(name_server(snapshot)) or "watching"
+        return [_Said(text, int(snapshot.elapsed_s * _SECOND_NS), is_passage=True)]
 
     def _state_change(self, snapshot: Snapshot) -> list[str]:
         before, self._state = self._state, snapshot.state
@@ -126,14 +161,15 @@ class Plain:
             self._bar = None
             if step.stage in (Stage.READY, Stage.SERVING):
                 # The checks say so, and the verdict says it better.
-                lines += [_Said(took, _age_ns(step, snapshot))] if took else []
+                lines += [_passed(took, step, snapshot)] if took else []
                 continue
             progress = snapshot.progress
             if progress is not None and progress.stage is step.stage:
-                head, age_ns = self._bar_text(snapshot, progress), 0
+                head = self._bar_text(snapshot, progress)
+                lines.append(_Said(f"{head}  ({took})" if took else head))
             else:
-                head, age_ns = str(step.stage), _age_ns(step, snapshot)
-            lines.append(_Said(f"{head}  ({took})" if took else head, age_ns))
+                head = str(step.stage)
+                lines.append(_passed(f"{head}  ({took})" if took else head, step, snapshot))
         return lines
 
     def _bar_change(self, snapshot: Snapshot) -> list[str]:
@@ -160,22 +196,9 @@ class Plain:
         self._gap.mark_told(snapshot)
         return f"{progress.stage} {say_progress(progress)}{behind}"
 
-    def _new_wait(self, snapshot: Snapshot) -> list[str]:
-        before, self._waiting_for = self._waiting_for, snapshot.waiting_for
-        waiting = say_wait(snapshot)
-        if snapshot.progress or before == snapshot.waiting_for or not waiting:
-            return []
-        return [f"waits for {waiting}"]
-
-    def _new_checks(self, snapshot: Snapshot) -> list[str]:
-        checks = snapshot.checks if snapshot.checks.log else replace(snapshot.checks, log=None)
-        new = [text for text in say_checks(checks) if text not in self._checks]
-        self._checks.update(new)
-        return new
-
     def _new_findings(self, snapshot: Snapshot) -> list[str]:
-        new = [f for f in snapshot.explanation.findings if f not in self._findings]
-        self._findings.update(new)
+        new = [f for f in snapshot.explanation.findings if name_finding(f) not in self._findings]
+        self._findings.update(name_finding(finding) for finding in new)
         return [
             f"! {clean(finding.id)}: {clean(finding.message)}"
             for finding in new
@@ -216,9 +239,30 @@ class Plain:
         return "  ".join(part for part in parts if part)
 
 
-def _age_ns(step: Step, snapshot: Snapshot) -> int:
-    """How long ago a stage began that was passed unseen; 0 where only the log's clock knows."""
-    if step.clock != "host" or step.began_ns is None or snapshot.wall_ns is None:
+def _passed(text: str, step: Step, snapshot: Snapshot) -> _Said:
+    """A stage that was passed has its own time; where that is not known, the latest possible."""
+    is_known = step.clock == "host" and step.began_ns is not None and snapshot.wall_ns is not None
+    if not is_known:
+        return _Said(text, _end_age_ns(snapshot) or _proof_age_ns(snapshot), is_passage=True)
+    launched_ns = (snapshot.wall_ns or 0) - int(snapshot.elapsed_s * _SECOND_NS)
+    age_ns = (snapshot.wall_ns or 0) - max(launched_ns, step.began_ns or 0)
+    return _Said(text, max(0, age_ns), is_passage=True)
+
+
+def _is_past(snapshot: Snapshot) -> bool:
+    """Whether it was over before anybody looked, so that nothing happens any more."""
+    is_over = snapshot.is_final and snapshot.explanation.verdict in _OVER
+    return is_over or snapshot.state is State.EXITED
+
+
+def _proof_age_ns(snapshot: Snapshot) -> int:
+    """How long ago a server was proved ready that is so at the first look."""
+    if snapshot.explanation.verdict is not Verdict.READY or snapshot.ready_after_s is None:
         return 0
-    launched_ns = snapshot.wall_ns - int(snapshot.elapsed_s * _SECOND_NS)
-    return max(0, snapshot.wall_ns - max(launched_ns, step.began_ns))
+    return max(0, int((snapshot.elapsed_s - snapshot.ready_after_s) * _SECOND_NS))
+
+
+def _end_age_ns(snapshot: Snapshot) -> int:
+    if snapshot.state is not State.EXITED or snapshot.ended_after_s is None:
+        return 0
+    return max(0, int((snapshot.elapsed_s - snapshot.ended_after_s) * _SECOND_NS))
