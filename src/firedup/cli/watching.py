@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-import shlex
 from collections.abc import Mapping
 from typing import Any
 
@@ -69,7 +68,9 @@ def say_launched(run: Run, *, as_json: bool) -> None:
     """What `--no-wait` prints."""
     remember_run(run, None)
     if run.manifest.hooks:
-        name = _quote_name(run)
+        from firedup.view.phrase import name_for_shell
+
+        name = name_for_shell(run.label)
         click.echo(
             f"the commands of --on run while somebody watches: firedup attach {name}", err=True
         )
@@ -87,11 +88,7 @@ def say_launched(run: Run, *, as_json: bool) -> None:
 
 
 def _name_ways(run: Run) -> str:
-    name = _quote_name(run)
+    from firedup.view.phrase import name_for_shell
+
+    name = name_for_shell(run.label)
     return f"Watch it: firedup attach {name}   End it: firedup stop {name}"
-
-
-def _quote_name(run: Run) -> str:
-    from firedup.view.redact import clean
-
-    return clean(shlex.quote(run.label.name))

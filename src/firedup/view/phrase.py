@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from firedup.core.model import Checks, Finding, Ownership, Progress, Snapshot, Stage, State, Verdict
+import shlex
+
+from firedup.core.model import (
+    Checks,
+    Finding,
+    Ownership,
+    Progress,
+    RunLabel,
+    Snapshot,
+    Stage,
+    State,
+    Verdict,
+)
 from firedup.view.pace import Pace
 from firedup.view.paper import MESSAGE_HEAD
 from firedup.view.prefix import strip_advice, strip_prefix
@@ -150,6 +162,13 @@ def say_state(snapshot: Snapshot) -> str:
             return f"the process {say_exit(snapshot)}"
         case _:
             return ""
+
+
+def name_for_shell(run: RunLabel) -> str:
+    """What a command typed into a shell calls the run; its id where its name cannot be typed."""
+    name = run.name
+    can_be_typed = name.isprintable() and clean(name) == name and not name.startswith("-")
+    return shlex.quote(name if can_be_typed and name else run.id)
 
 
 def name_finding(finding: Finding) -> tuple[str, str]:

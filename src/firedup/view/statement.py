@@ -10,6 +10,7 @@ from firedup.view.pace import Pace
 from firedup.view.paper import COMPACT_BELOW, Paper, count_columns, pad
 from firedup.view.phrase import (
     find_after_s,
+    name_for_shell,
     name_server,
     say_checks,
     say_exit,
@@ -136,7 +137,7 @@ def _hints(snapshot: Snapshot, paper: Paper) -> list[str]:
     """What can be done next with a run; nothing for a server that no command knows by name."""
     if snapshot.run is None or not snapshot.run.id:
         return []
-    name = clean(snapshot.run.name)
+    name = name_for_shell(snapshot.run)
     if snapshot.explanation.verdict in _ALIVE and snapshot.state is not State.EXITED:
         title = "the server goes on"
         hints = [(f"firedup attach {name}", "watch it"), (f"firedup stop {name}", "end it")]
