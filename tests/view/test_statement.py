@@ -3,7 +3,9 @@ from dataclasses import replace
 import pytest
 from inline_snapshot import snapshot
 
-from firedup.core.model import Acceptance, Checks, State, Verdict
+from firedup.core.ending import cause_of_exit
+from firedup.core.event import Exited
+from firedup.core.model import Acceptance, Checks, RunLabel, Stage, State, Verdict
 from firedup.view.paper import Paper, count_columns
 from firedup.view.statement import render_statement, say_acceptance
 from tests.view import story
@@ -190,3 +192,40 @@ def test_a_later_look_changes_nothing_about_when_it_was_ready_or_ended():
 
 def test_a_server_that_was_up_before_is_ready_and_no_more_is_said():
     assert say(replace(story.ready(), ready_after_s=None)).startswith("✓ ready  kimi-drafter")
+
+
+@pytest.mark.parametrize(
+    ("name", "typed"),
+    [
+        ("my srv", "'my srv'"),
+        ("it's; rm -rf ~", "'it'\"'\"'s; rm -rf ~'"),
+        ("two\nlines", "20261129-1"),
+        ("--help", "20261129-1"),
+        ("bell\x07", "20261129-1"),
+    ],
+)
+def test_a_hint_can_be_typed_as_it_stands(name, typed):
+    text = say(replace(story.crashed(), run=RunLabel("20261129-1", name)))
+
+    assert f"  firedup logs {typed}  " in text
+    assert f"  firedup restart {typed}  " in text
+
+
+LAST_WORDS = "ImportError: libcudart.so.12: cannot open shared object file: No such file"
+
+
+def died_silently():
+    exited = Exited(0, 0, 7, code=1)
+    last_line = story.line(LAST_WORDS, 5)
+    cause = cause_of_exit(exited, Stage.ARGS, was_ready=False, last_line=last_line)
+    explanation = replace(
+        story.crashed().explanation, cause=cause, followed=(), findings=(), notes=()
+    )
+    return replace(story.crashed(), explanation=explanation)
+
+
+def test_the_last_words_of_a_silent_death_are_quoted():
+    assert f"  last words │ {LAST_WORDS}\n" in say(died_silently())
+    assert "  last words\n  │ ImportError: libcudart.so.12: cannot open\n  │ shared object" in say(
+        died_silently(), 50
+    )

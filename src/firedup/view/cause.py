@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 
 from firedup.core.model import Cause, Evidence, Finding, Followed, Severity
-from firedup.view.paper import MESSAGE_HEAD, Paper, count_columns, pad
+from firedup.view.paper import COMPACT_BELOW, MESSAGE_HEAD, Paper, count_columns, pad
 from firedup.view.prefix import strip_advice, strip_prefix
 from firedup.view.redact import clean
 
@@ -14,7 +14,7 @@ MOST_FOLLOWED = 5
 MOST_FINDINGS = 6
 MOST_NOTES = 3  # beside findings that matter more there is room for fewer
 _LEAST_FOLLOWED = 48  # columns: a message that needs more than it has beside its place goes below
-_MOST_QUOTED = 3  # lines of a cause, or as many as are needed for …
+_MOST_QUOTED = 3  # lines of a cause or of last words, or as many as are needed for …
 _MOST_COLUMNS = 225  # … so much of it
 _VARYING = re.compile(r"0x[0-9a-fA-F]+|\d+")
 
@@ -121,12 +121,30 @@ def _finding(finding: Finding, paper: Paper) -> list[str]:
 
 
 def render_evidence(evidence: Evidence, paper: Paper, *, indent: str) -> list[str]:
-    """One observation on one line, its place first."""
+    """One observation on one line, its place first; the last words of a log as they stand there."""
+    if evidence.kind == "line" and evidence.line_number is None:
+        return _last_words(evidence, paper, indent=indent)
     place = f"line {evidence.line_number}" if evidence.line_number is not None else evidence.kind
     head = f"{indent}{place}: "
     room = max(16, paper.columns - count_columns(head))
     text = _message(evidence.text)
     return [paper.paint(head + paper.cut_message(text, room), "faint")]
+
+
+def _last_words(evidence: Evidence, paper: Paper, *, indent: str) -> list[str]:
+    """What a log said at its end, which nobody knows to be about the failure."""
+    label, bar = "last words ", "│ "
+    if paper.columns < COMPACT_BELOW:
+        lines, head = [paper.paint(indent + label, "faint")], indent + bar
+    else:
+        lines, head = [], indent + label + bar
+    inner = replace(paper, columns=max(16, paper.columns - count_columns(head)))
+    text = inner.cut_message(_message(evidence.text), _MOST_QUOTED * inner.columns - 8)
+    below = pad("", count_columns(head) - len(bar)) + bar
+    for line in inner.fold(text):
+        lines.append(paper.paint(head, "faint") + line)
+        head = below
+    return lines
 
 
 def _quote(line: str, paper: Paper) -> list[str]:
