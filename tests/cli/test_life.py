@@ -53,7 +53,7 @@ def test_a_server_is_launched_listed_stopped_and_pruned(shell: Shell) -> None:
     assert "small has ended with exit status 0" in stopped.out
     assert shell.run("stop", "small").status == 0
 
-    assert shell.run("ps").out == "no runs\n"
+    assert shell.run("ps").out == "none lives; --all shows 1 ended\n"
     (ended,) = json.loads(shell.run("ps", "--all", "--json").out)["runs"]
     assert (ended["state"], ended["verdict"]) == ("exited", "stopped")
     with open_index(index_path(os.environ)) as index:

@@ -48,6 +48,10 @@ def test_no_runs_is_said():
     assert render_table((), Paper()) == "no runs"
 
 
+def test_runs_that_have_all_ended_are_counted():
+    assert render_table((), Paper(), ended=3) == "none lives; --all shows 3 ended"
+
+
 @pytest.mark.parametrize("columns", [36, 40, 60, 70, 80, 90, 100, 120, 160])
 def test_no_row_is_wider_than_the_paper(columns):
     for is_unicode in (True, False):

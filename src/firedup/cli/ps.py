@@ -25,7 +25,7 @@ def command(*, has_ended_ones: bool, as_json: bool, host: str, no_color: bool) -
     """
     from firedup.cli.drive import run_async
     from firedup.cli.paper import choose_output
-    from firedup.cli.rows import fetch_rows
+    from firedup.cli.rows import count_runs, fetch_rows
     from firedup.view.record import render_json
     from firedup.view.table import record_rows, render_table
 
@@ -33,5 +33,7 @@ def command(*, has_ended_ones: bool, as_json: bool, host: str, no_color: bool) -
     if as_json:
         click.echo(render_json(record_rows(rows)))
     else:
-        click.echo(render_table(rows, choose_output(no_color=no_color)), color=True)
+        ended = 0 if rows or has_ended_ones else run_async(count_runs(host))
+        paper = choose_output(no_color=no_color)
+        click.echo(render_table(rows, paper, ended=ended), color=True)
     return 0

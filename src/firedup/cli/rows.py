@@ -26,6 +26,12 @@ async def fetch_rows(host: str, *, has_ended_ones: bool) -> tuple[RunRow, ...]:
     return tuple(make_row(run, summary) for run, summary in pairs)
 
 
+async def count_runs(host: str) -> int:
+    """How many runs `host` knows, the ended ones among them."""
+    async with open_host(host) as agent:
+        return len(await list_runs(agent))
+
+
 def make_row(run: Run, summary: Summary | None = None) -> RunRow:
     """One run as a view shows it; without a summary as one that was launched this moment."""
     summary = summary or Summary(State.STARTING, Verdict.LOADING, up_s=0.0)

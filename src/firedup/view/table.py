@@ -39,14 +39,16 @@ class RunRow:
     cause: str | None = None
 
 
-def render_table(rows: Iterable[RunRow], paper: Paper) -> str:
+def render_table(rows: Iterable[RunRow], paper: Paper, *, ended: int = 0) -> str:
     """The runs, the newest first as given, a line each; columns that do not fit are left out.
 
-    Runs of one name are told apart the way commands take them: `name`, `name~1`, …
+    Runs of one name are told apart the way commands take them: `name`, `name~1`, … `ended`: how
+    many runs are not among `rows` because they have ended.
     """
     cells = _number_names([_cells(row, paper) for row in rows])
     if not cells:
-        return paper.finish(["no runs"])
+        said = f"none lives; --all shows {ended} ended" if ended else "no runs"
+        return paper.finish([said])
     shown = [title for title in _TITLES if any(cell[title] for cell in cells)]
     for group in _DISPENSABLE:
         for title in group:
