@@ -29,7 +29,14 @@ SECOND = 1_000_000_000
 
 def snapshot(at_s: int, verdict: Verdict, *, is_final: bool = False) -> Snapshot:
     explanation = Explanation(None, None, verdict, Stage.LOAD_WEIGHTS, None, 0.9)
-    return Snapshot(at_s * SECOND, at_s * SECOND, explanation, elapsed_s=at_s, is_final=is_final)
+    return Snapshot(
+        at_s * SECOND,
+        at_s * SECOND,
+        explanation,
+        elapsed_s=at_s,
+        ready_after_s=at_s if verdict is Verdict.READY else None,
+        is_final=is_final,
+    )
 
 
 async def story() -> AsyncIterator[Snapshot]:
