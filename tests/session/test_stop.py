@@ -287,17 +287,17 @@ async def test_a_restart_is_the_same_command_with_the_changes_on_the_same_port(
     assert (await find_run(site.agent, "daily~1")).label.id == first.label.id
 
 
-async def test_a_restart_waits_for_the_port_and_names_who_keeps_it(
-    site: Site, monkeypatch: pytest.MonkeyPatch
+async def test_a_restart_onto_a_strangers_port_is_refused_and_the_server_lives_on(
+    site: Site,
 ) -> None:
-    monkeypatch.setattr("firedup.session.restart.PORT_WAIT_S", 0.3)
     run = await start(site, Script((line(0, "loading"),), Http(open_s=3600)))
     said: list[str] = []
 
     with socket.create_server(("127.0.0.1", site.port)), pytest.raises(RefusedError) as refusal:
         await restart_run(site.agent, site.catalogue, run, (), say=said.append)
 
-    assert said[-1] == f"waiting for port {site.port}, held by pid {os.getpid()}"
+    assert said == []
+    assert (await find_run(site.agent, run.label.id)).is_alive
     assert f"belongs to pid {os.getpid()}" in str(refusal.value.evidence)
 
 
