@@ -36,19 +36,27 @@ def command(*, runs: tuple[str, ...], grace_s: float | None, host: str) -> int:
     """
     from firedup.cli.drive import run_async
     from firedup.cli.say import say
+    from firedup.core.error import FiredupError
     from firedup.profile.load import load_catalogue
     from firedup.session.open import open_host
     from firedup.session.registry import find_run
-    from firedup.session.stop import stop_run
+    from firedup.session.stop import StuckError, stop_run
 
     catalogue = load_catalogue()
 
     async def stop_all() -> None:
         async with open_host(host) as agent:
             found = [await find_run(agent, text) for text in runs]
+            stuck: list[FiredupError] = []
             for run in found:
-                end = await stop_run(agent, catalogue, run, say=say, grace_s=grace_s)
+                try:
+                    end = await stop_run(agent, catalogue, run, say=say, grace_s=grace_s)
+                except StuckError as error:  # the others must end all the same
+                    stuck.append(error)
+                    continue
                 say(f"{run.label.name} {_tell_end(end)}")
+            if stuck:
+                raise stuck[0]
 
     run_async(stop_all())
     return 0

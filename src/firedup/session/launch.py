@@ -17,7 +17,7 @@ from firedup.host.link import Agent
 from firedup.host.manifest import Hook, Manifest, new_run_id
 from firedup.profile.command import read_command
 from firedup.profile.schema import Catalogue
-from firedup.session.order import Order
+from firedup.session.order import Order, check_name
 from firedup.session.preflight import check_launch
 from firedup.session.registry import Run, find_run
 
@@ -33,8 +33,8 @@ def folder_of(agent: Agent, order: Order) -> str:
 
 def name_of(order: Order, spec: ServerSpec) -> str:
     """The run's label: as given, else the model's, else the program's."""
-    if order.name:
-        return order.name
+    if order.name is not None:
+        return check_name(order.name)
     base = posixpath.basename((spec.model or order.argv[0]).rstrip("/"))
     return base.removesuffix(".gguf").lower() or "server"
 
@@ -54,6 +54,7 @@ async def refuse_doomed(
     """
     if not order.force:
         spec, cwd = spec_of(order, catalogue), folder_of(agent, order)
+        name_of(order, spec)
         refuse(await check_launch(agent, order, spec, cwd, own))
 
 

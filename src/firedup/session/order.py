@@ -9,6 +9,8 @@ from pathlib import Path
 
 from firedup.core.error import UsageError
 
+MAX_NAME_CHARS = 80
+_LIKE_AN_ID = re.compile(r"^\d{8}-\d{6}-")
 _ASSIGNMENT = re.compile(r"^([A-Za-z_]\w*)=(.*)$", re.DOTALL)
 
 
@@ -50,6 +52,27 @@ def parse_words(words: Sequence[str]) -> tuple[tuple[tuple[str, str], ...], tupl
     return tuple(env), tuple(rest)
 
 
+def check_name(name: str) -> str:
+    """`name` if a run may be called so; UsageError where it could not be typed or told apart."""
+    why = None
+    if not name.strip():
+        why = "it is empty"
+    elif not name.isprintable():
+        why = "it holds a line break or another control character"
+    elif len(name) > MAX_NAME_CHARS:
+        why = f"it has {len(name)} characters, and {MAX_NAME_CHARS} are the limit"
+    elif _LIKE_AN_ID.match(name):
+        why = "it looks like the id of a run and could hide one"
+    elif "~" in name:
+        why = "NAME~1 means the run before the newest one of that name"
+    if why is not None:
+        shown = name if name.isprintable() else repr(name)
+        raise UsageError(
+            f"a run cannot be called {shown[:80]!r}", why=why, todo="Choose another --name."
+        )
+    return name
+
+
 def read_env_file(path: str) -> tuple[tuple[str, str], ...]:
     """The `K=V` lines of a file; blank lines, `#` comments and `export ` are allowed."""
     try:
@@ -69,6 +92,12 @@ def read_env_file(path: str) -> tuple[tuple[str, str], ...]:
                 todo="Write one NAME=value per line; quotes around the value are optional.",
             )
         value = found[2]
+        if value[:1] in ("'", '"') and (len(value) == 1 or value[-1] != value[0]):
+            raise UsageError(
+                f"line {number} of {path} has a quote without its other half",
+                evidence=f"line     {found[1]}=…",
+                todo="Close the quote on the same line, or leave both out.",
+            )
         if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'":
             value = value[1:-1]
         pairs.append((found[1], value))

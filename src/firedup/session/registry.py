@@ -57,6 +57,8 @@ async def list_runs(agent: Agent) -> tuple[Run, ...]:
 
 async def find_run(agent: Agent, text: str) -> Run:
     """The run that `text` names: an id, the beginning of one, a name (the newest), or name~N."""
+    if not text.strip():
+        raise UsageError("no run has an empty name", todo="firedup ps --all lists all runs.")
     runs = await list_runs(agent)
     name, _, back = text.partition("~")
     named = [run for run in runs if run.label.name == name]
@@ -76,7 +78,7 @@ def _unknown(text: str, runs: tuple[Run, ...], by_id: list[Run], named: list[Run
         ids = ", ".join(run.label.id for run in by_id[:5])
         return UsageError(f"{text} could be any of {len(by_id)} runs", evidence=ids)
     if named:
-        return UsageError(f"there are only {len(named)} runs with that name, so no {text}")
+        return UsageError(f"no {text}: {len(named)} run(s) have that name")
     names = sorted({run.label.name for run in runs} | {run.label.id for run in runs})
     close = difflib.get_close_matches(text, names, 1)
     todo = f"Did you mean {close[0]}?" if close else "firedup ps --all lists all runs."
