@@ -3,7 +3,6 @@
 import asyncio
 import re
 import socket
-import sys
 import textwrap
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, replace
@@ -19,7 +18,7 @@ from firedup.session.order import Order
 from firedup.session.registry import Run
 from firedup.session.run import watch_run
 from firedup.session.watch import Watching
-from firedup.testing.program import make_program
+from firedup.testing.program import first_lines, make_program
 from firedup.testing.script import Http, Script, Stop, line
 
 LIMIT_S = 30.0
@@ -57,7 +56,7 @@ class Site:
         """A Python program of one's own, taken for the engine `name`; PORT is known in it."""
         self.folder.mkdir(exist_ok=True)
         path = self.folder / name
-        path.write_text(f"#!{sys.executable}\nPORT = {self.port}\n{textwrap.dedent(body)}")
+        path.write_text(f"{first_lines()}PORT = {self.port}\n{textwrap.dedent(body)}")
         path.chmod(0o755)
         return str(path)
 

@@ -30,9 +30,20 @@ def make_program(folder: Path, name: str, script: Script) -> Path:
     and it listens on the port that those flags name.
     """
     program = folder / name
-    program.write_text(f"#!{sys.executable}\n{_body(folder, name, script)}")
+    program.write_text(first_lines() + _body(folder, name, script))
     program.chmod(0o755)
     return program
+
+
+def first_lines(python: str = sys.executable) -> str:
+    """The beginning of a script that runs in `python`, whose path may hold blanks.
+
+    The kernel splits what stands after `#!` at the first blank; a shell does not, and its command
+    is a string without effect to Python.
+    """
+    if " " not in python:
+        return f"#!{python}\n"
+    return f"#!/bin/sh\n'''exec' \"{python}\" \"$0\" \"$@\"\n' '''\n"
 
 
 def make_module(folder: Path, name: str, script: Script) -> tuple[str, ...]:
