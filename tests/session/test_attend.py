@@ -13,7 +13,7 @@ from typing import Any
 
 import psutil
 import pytest
-from workbench import RUNS, Site, last_of, recorded, until
+from workbench import LIMIT_S, RUNS, Site, last_of, recorded, until
 
 from firedup.core.block import OPENERS
 from firedup.core.error import UsageError
@@ -337,6 +337,7 @@ async def test_when_the_time_is_over_the_server_is_asked_once_more(
     script = recorded("s01_success.log")
     mute = replace(script, pieces=(line(0, "loading"),))
     start(*site.serve(site.fake(mute)))
+    await _until_open(site.port)
 
     last = await last_of(watch(timeout_s=1.0, tick_s=0.2))
 
@@ -375,3 +376,16 @@ async def test_any_program_is_watched_with_patterns_of_one_s_own(
     last = await last_of(watch(matcher=matcher))
 
     assert last.explanation.verdict is verdict
+
+
+async def _until_open(port: int) -> None:
+    """Wait until somebody listens on `port`."""
+    async with asyncio.timeout(LIMIT_S):
+        while True:
+            try:
+                _, writer = await asyncio.open_connection("127.0.0.1", port)
+            except OSError:
+                await asyncio.sleep(0.02)
+            else:
+                writer.close()
+                return
