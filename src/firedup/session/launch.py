@@ -93,7 +93,7 @@ async def launch(agent: Agent, catalogue: Catalogue, order: Order) -> Run:
             f"{order.argv[0]} did not begin",
             evidence=error.evidence,
             why=error.what,
-            todo="Check the program's name, its mode and the folder it runs in.",
+            todo="Check the program's name and mode, the folder it runs in, and the path of --log.",
         ) from error
     return await find_run(agent, run_id)
 
