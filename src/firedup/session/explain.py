@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO
@@ -21,6 +21,7 @@ from firedup.profile.cache import Cache
 from firedup.profile.load import load_catalogue
 from firedup.profile.match import build_matcher
 from firedup.profile.pipeline import Pipeline
+from firedup.session.heed import signals_heeded
 
 # Large enough that the cost per block vanishes, small enough for the processor's cache.
 BLOCK_BYTES = 1 << 19
@@ -34,12 +35,17 @@ def load_matcher(files: Sequence[Path] = ()) -> Matcher:
 
 
 def explain_stream(
-    stream: BinaryIO, *, matcher: Matcher, engine: str | None = None, year: int | None = None
+    stream: BinaryIO,
+    *,
+    matcher: Matcher,
+    engine: str | None = None,
+    year: int | None = None,
+    wait: Callable[[], None] | None = None,
 ) -> Explanation:
     """Read `stream` to its end and say what it tells.
 
     A file that grows meanwhile is read up to where its end was first met. `year` completes time
-    stamps without one; None means the present year.
+    stamps without one; None means the present year. `wait` is called before each read.
     """
     can_count_later = stream.seekable()
     pipeline = Pipeline(
@@ -49,7 +55,7 @@ def explain_stream(
         counts_lines=not can_count_later,
     )
     offset, head = 0, b""
-    for block in _blocks(stream):
+    for block in _blocks(stream, wait):
         head = head or block[:HEAD_BYTES]
         pipeline.feed(LogData(0, 0, offset, block))
         offset += len(block)
@@ -61,15 +67,20 @@ def explain_stream(
     return explanation
 
 
-def _blocks(stream: BinaryIO) -> Iterator[bytes]:
-    while block := stream.read(BLOCK_BYTES):
+def _blocks(stream: BinaryIO, wait: Callable[[], None] | None = None) -> Iterator[bytes]:
+    while True:
+        if wait is not None:
+            wait()
+        if not (block := stream.read(BLOCK_BYTES)):
+            return
         yield block
 
 
 def explain_path(path: str, *, matcher: Matcher, engine: str | None = None) -> Explanation:
     """Explain the log at `path` ("-": standard input); UsageError when it cannot be read."""
     if path == "-":
-        return explain_stream(sys.stdin.buffer, matcher=matcher, engine=engine)
+        with signals_heeded(sys.stdin.buffer) as wait:
+            return explain_stream(sys.stdin.buffer, matcher=matcher, engine=engine, wait=wait)
     try:
         facts = Path(path).stat()
         if stat.S_ISDIR(facts.st_mode):
@@ -79,7 +90,10 @@ def explain_path(path: str, *, matcher: Matcher, engine: str | None = None) -> E
             )
         year = datetime.fromtimestamp(facts.st_mtime, UTC).year
         with Path(path).open("rb", buffering=0) as stream:
-            return explain_stream(stream, matcher=matcher, engine=engine, year=year)
+            if stat.S_ISREG(facts.st_mode):
+                return explain_stream(stream, matcher=matcher, engine=engine, year=year)
+            with signals_heeded(stream) as wait:
+                return explain_stream(stream, matcher=matcher, engine=engine, year=year, wait=wait)
     except FileNotFoundError as error:
         raise UsageError(
             f"there is no log at {path}",
