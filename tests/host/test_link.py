@@ -4,6 +4,7 @@ import signal
 import sys
 from collections.abc import Callable
 from contextlib import aclosing
+from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
@@ -21,8 +22,20 @@ LIMIT_S = 20.0
 PYTHONS = sorted((Path.home() / ".pyenv/versions").glob("3.*/bin/python3"))
 
 
-def prefixed(*prefix: str) -> Host:
-    return Host("box", prefix, sys.executable)
+@dataclass(frozen=True)
+class Prefix:
+    words: tuple[str, ...]
+    word: str = "prefix"
+
+    def wrap(self, program: tuple[str, ...]) -> tuple[str, ...]:
+        return (*self.words, *program)
+
+    def explain(self, status: int | None, stderr: str) -> None:
+        return None
+
+
+def prefixed(*prefix: str, python: str = sys.executable) -> Host:
+    return Host("box", (Prefix(prefix),), python)
 
 
 async def test_the_agent_says_who_it_is(agent: Agent, state: Path) -> None:
@@ -95,7 +108,7 @@ async def test_a_missing_interpreter_is_said() -> None:
 
 
 async def test_a_missing_interpreter_behind_a_prefix_is_said() -> None:
-    host = Host("box", ("sh", "-c", 'exec "$@"', "-"), "no-such-python3")
+    host = prefixed("sh", "-c", 'exec "$@"', "-", python="no-such-python3")
     with pytest.raises(HostError) as caught:
         async with open_agent(host):
             pass

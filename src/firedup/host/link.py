@@ -244,7 +244,7 @@ async def open_agent(
             f"{host.name}: {command[0]} cannot be started",
             where=shlex.join(host.command((host.python, "…"))),
             why=error.strerror,
-            todo=f"Install Python 3.6 or newer as {host.python}." if not host.prefix else None,
+            todo=f"Install Python 3.6 or newer as {host.python}." if host.is_local else None,
         ) from error
     try:
         protocol.send(program.text)
@@ -253,7 +253,7 @@ async def open_agent(
                 hello = await asyncio.shield(protocol.hello)
         except TimeoutError as error:
             what = f"{host.name}: the agent did not start within {start_timeout_s:g} s"
-            raise HostError(what, where=shlex.join(command[: len(host.prefix) + 1])) from error
+            raise HostError(what, where=shlex.join(command[:2])) from error
         if hello["version"] != program.version:
             raise HostError(
                 f"{host.name}: the agent is not the one that was sent",

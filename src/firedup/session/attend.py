@@ -56,7 +56,7 @@ async def watch_log(
     The process is looked for by itself unless `pid` names it. A log that is not there yet is
     waited for. A stale one is explained at once.
     """
-    base = str(agent.hello["cwd"] if not agent.host.prefix else agent.hello["home"])
+    base = str(agent.hello["cwd"] if agent.host.is_local else agent.hello["home"])
     path = posixpath.normpath(posixpath.join(base, log))
     facts = await stat_file(agent, path)
     if facts is not None and facts.kind == "folder":

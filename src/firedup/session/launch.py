@@ -27,7 +27,7 @@ def folder_of(agent: Agent, order: Order) -> str:
 
     On the local host that is the client's own when --cwd says nothing, else the home there.
     """
-    base = str(Path.cwd()) if not agent.host.prefix else str(agent.hello["home"])
+    base = str(Path.cwd()) if agent.host.is_local else str(agent.hello["home"])
     return posixpath.normpath(posixpath.join(base, order.cwd or ""))
 
 

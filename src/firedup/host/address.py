@@ -1,0 +1,76 @@
+"""The word after `--host` → the host that it names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from firedup.core.error import UsageError
+from firedup.host.base import Hop, Host, local_host
+from firedup.host.container import Container
+from firedup.host.kubernetes import Pod
+from firedup.host.slurm import SlurmJob
+from firedup.host.ssh import Ssh
+
+FORMS = "box, user@ip, ssh:box, docker:NAME, podman:NAME, k8s:NS/POD[:CONTAINER], slurm:JOB[/NODE]"
+_LOCAL = ("", "local", "localhost")
+_KIND = re.compile(r"(ssh|docker|podman|k8s|slurm):(?!//)(.*)", re.DOTALL)
+
+
+def parse_host(text: str) -> Host:
+    """The host that `text` names: hops with commas between them, from left to right.
+
+    UsageError, with the part that is wrong, for what is none.
+    """
+    if text.strip() in _LOCAL:
+        return local_host()
+    hops = tuple(_parse_hop(word.strip(), text) for word in text.split(","))
+    name = text.removeprefix("ssh:") if len(hops) == 1 else text
+    return Host(name, hops)
+
+
+def _parse_hop(word: str, whole: str) -> Hop:
+    found = _KIND.fullmatch(word)
+    kind, place = (found[1], found[2]) if found else ("ssh", word)
+    if not place or place.startswith("-") or not place.isprintable():
+        raise _refuse(word, whole, f"{kind} needs a name, which begins with no dash")
+    return _MAKERS[kind](place, word, whole)
+
+
+def _make_ssh(place: str, word: str, whole: str) -> Hop:
+    if any(character.isspace() for character in place):
+        raise _refuse(word, whole, "a host's name holds no blank")
+    return Ssh(place)
+
+
+def _make_pod(place: str, word: str, whole: str) -> Hop:
+    pod, _, container = place.partition(":")
+    namespace, slash, name = pod.rpartition("/")
+    if not name or (slash and not namespace) or any(p.startswith("-") for p in (name, container)):
+        raise _refuse(word, whole, "a pod is written k8s:NAMESPACE/POD or k8s:POD")
+    return Pod(name, namespace or None, container or None)
+
+
+def _make_job(place: str, word: str, whole: str) -> Hop:
+    number, _, node = place.partition("/")
+    if not re.fullmatch(r"\d+([_+]\d+)?", number) or node.startswith("-"):
+        raise _refuse(word, whole, "a job is written slurm:JOBID or slurm:JOBID/NODE")
+    return SlurmJob(number, node or None)
+
+
+_MAKERS: dict[str, Callable[[str, str, str], Hop]] = {
+    "ssh": _make_ssh,
+    "docker": lambda place, _word, _whole: Container(place),
+    "podman": lambda place, _word, _whole: Container(place, "podman"),
+    "k8s": _make_pod,
+    "slurm": _make_job,
+}
+
+
+def _refuse(word: str, whole: str, why: str) -> UsageError:
+    return UsageError(
+        f"{word!r} names no host",
+        where=f"--host {whole}" if whole != word else None,
+        why=why,
+        todo=f"Hosts are written: {FORMS}; commas join hops, as in ssh:box,docker:NAME.",
+    )

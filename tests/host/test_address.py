@@ -1,0 +1,79 @@
+import shlex
+import subprocess
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from firedup.core.error import UsageError
+from firedup.host.address import parse_host
+from firedup.host.base import Host
+from firedup.host.container import Container
+from firedup.host.kubernetes import Pod
+from firedup.host.slurm import SlurmJob
+from firedup.host.ssh import Ssh
+
+
+@pytest.mark.parametrize("text", ["", "local", "localhost"])
+def test_this_machine_has_no_hops(text: str) -> None:
+    assert parse_host(text).is_local
+
+
+@pytest.mark.parametrize(
+    ("text", "hop"),
+    [
+        ("box", Ssh("box")),
+        ("root@10.0.0.7", Ssh("root@10.0.0.7")),
+        ("ssh:box", Ssh("box")),
+        ("ssh://root@box:2222", Ssh("ssh://root@box:2222")),
+        ("docker:sgl", Container("sgl")),
+        ("podman:sgl", Container("sgl", "podman")),
+        ("k8s:serving/sgl-0", Pod("sgl-0", "serving")),
+        ("k8s:sgl-0", Pod("sgl-0")),
+        ("k8s:serving/sgl-0:engine", Pod("sgl-0", "serving", "engine")),
+        ("slurm:4711", SlurmJob("4711")),
+        ("slurm:4711_2/node7", SlurmJob("4711_2", "node7")),
+    ],
+)
+def test_each_kind_of_host_has_its_form(text: str, hop: object) -> None:
+    assert parse_host(text).hops == (hop,)
+
+
+def test_hops_are_taken_from_left_to_right() -> None:
+    host = parse_host("ssh:box,docker:sgl")
+
+    assert host.name == "ssh:box,docker:sgl"
+    assert host.hops == (Ssh("box"), Container("sgl"))
+    *_, destination, remote = host.command(("python3", "-c", "print('x y')"))
+    assert destination == "box"
+    assert shlex.split(remote) == ["docker", "exec", "-i", "sgl", "python3", "-c", "print('x y')"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ssh:",
+        "docker:",
+        "-oProxyCommand=x",
+        "ssh:-x",
+        "a b",
+        "box,",
+        "k8s:/pod",
+        "slurm:x",
+        "ssh:a\n",
+    ],
+)
+def test_what_names_no_host_is_refused_with_the_forms_that_do(text: str) -> None:
+    with pytest.raises(UsageError, match="names no host") as caught:
+        parse_host(text)
+
+    assert "docker:NAME" in str(caught.value)
+
+
+@given(st.lists(st.text(st.characters(exclude_characters="\0", codec="utf-8")), min_size=1))
+def test_no_word_is_changed_by_the_shell_behind_ssh(words: list[str]) -> None:
+    command = Host("box", (Ssh("box"),)).command(("printf", "%s\\0", *words))
+
+    done = subprocess.run(["/bin/sh", "-c", command[-1]], stdout=subprocess.PIPE, check=True)
+
+    assert done.stdout.decode().split("\0")[:-1] == words
