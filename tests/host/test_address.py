@@ -60,7 +60,7 @@ def test_hops_are_taken_from_left_to_right() -> None:
         "box,",
         "k8s:/pod",
         "slurm:x",
-        "ssh:a\n",
+        "ssh:a\nb",
     ],
 )
 def test_what_names_no_host_is_refused_with_the_forms_that_do(text: str) -> None:

@@ -24,8 +24,9 @@ def parse_host(text: str) -> Host:
     """
     if text.strip() in _LOCAL:
         return local_host()
-    hops = tuple(_parse_hop(word.strip(), text) for word in text.split(","))
-    name = text.removeprefix("ssh:") if len(hops) == 1 else text
+    words = [word.strip() for word in text.split(",")]
+    hops = tuple(_parse_hop(word, text) for word in words)
+    name = words[0].removeprefix("ssh:") if len(words) == 1 else ",".join(words)
     return Host(name, hops)
 
 
