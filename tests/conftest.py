@@ -11,6 +11,9 @@ import pytest
 if TYPE_CHECKING:
     from pathlib import Path
 
+# Hosts behind SSH, for tests in any folder.
+pytest_plugins = ("tests.ssh_server",)
+
 # Examples may be slow on a busy machine, so there is no deadline; in CI they are always the same.
 hypothesis.settings.register_profile("firedup", deadline=None)
 hypothesis.settings.register_profile("ci", deadline=None, derandomize=True)
