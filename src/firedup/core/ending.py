@@ -74,16 +74,19 @@ def cause_of_exit(
             "The kernel's OOM killer ended the process: the host or its cgroup ran out of memory.",
             "Give the cgroup more memory, or load with less host memory (fewer loader threads).",
             evidence,
+            exited.at_ns,
         )
     if exited.signal is not None and exited.signal in _MEANINGS:
         failure, meaning, remedy = _MEANINGS[exited.signal]
-        return _outside(failure, text, stage, meaning, remedy, evidence)
+        role = "unclassified" if exited.signal == 9 else "cause"  # engines kill their own, too
+        return _outside(failure, text, stage, meaning, remedy, evidence, exited.at_ns, role)
     if was_ready:
         meaning = "The server had been up and ended by itself without saying why."
     else:
         meaning = "The process ended before the server was up, without saying why."
+    remedy = "Read the last lines of the log."
     return _outside(
-        "silent-exit", text, stage, meaning, "Read the last lines of the log.", evidence
+        "silent-exit", text, stage, meaning, remedy, evidence, exited.at_ns, "unclassified"
     )
 
 
@@ -100,6 +103,7 @@ def cause_of_owner(owner: PortOwner, stage: Stage | None) -> Cause:
         "Another server answers on this port, so this one cannot be reached.",
         "Stop the owner of the port or choose another port.",
         (Evidence("port", text),),
+        owner.at_ns,
     )
 
 
@@ -110,5 +114,9 @@ def _outside(
     meaning: str,
     remedy: str,
     evidence: tuple[Evidence, ...],
+    at_ns: int,
+    role: str = "cause",
 ) -> Cause:
-    return Cause(failure, None, text, None, None, None, stage, meaning, remedy, evidence)
+    return Cause(
+        failure, None, text, None, None, None, stage, meaning, remedy, evidence, at_ns, role
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from firedup.core.node import NodeState
 from firedup.core.spec import ServerSpec
 from firedup.core.word import Ownership, Severity, Speculation, Stage, State, Verdict
 
@@ -92,6 +93,8 @@ class Cause:
     meaning: str
     remedy: str | None
     evidence: tuple[Evidence, ...] = ()
+    at_ns: int | None = None  # host boottime
+    role: str = "cause"  # or unclassified, victim, wrapper: what stands in for one
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +105,7 @@ class Followed:
     line_number: int | None
     role: str
     offset: int | None = None
+    node: str | None = None  # where it stands, when that is not where the cause does
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,12 +290,11 @@ class Snapshot:
     has_open_port: bool = False  # the server's processes listen on its port
     speculation: Speculation = Speculation.NOT_ASKED
     acceptance: Acceptance | None = None
-    first_text: str | None = (
-        None  # what the server generated when it was asked for its first tokens
-    )
+    first_text: str | None = None  # what the server generated when first asked for tokens
     processes: tuple[Process, ...] = ()
     exit_code: int | None = None
     exit_signal: int | None = None
     log_path: str | None = None
     log_size: int = 0
     is_final: bool = False  # the verdict will not change any more
+    nodes: tuple[NodeState, ...] = ()  # of a run on several hosts, the head first

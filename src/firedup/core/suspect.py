@@ -138,6 +138,8 @@ def cause_of(suspect: Suspect) -> Cause:
         meaning=rule.meaning if rule and rule.meaning else _meaning(suspect),
         remedy=remedy,
         evidence=(Evidence("line", line.text[:MAX_LINE_CHARS], line.number or None, line.offset),),
+        at_ns=suspect.at.host_ns,
+        role=UNCLASSIFIED if suspect.role is None or suspect.is_weak else suspect.role.value,
     )
 
 
