@@ -35,7 +35,8 @@ class Manifest:
     """What a server was launched with; `log`, `cwd`, `boot_id`, `launched` are filled on the host.
 
     `env` holds only what was added. `setup` is shell text that runs before the command. None for
-    `log` is server.log in the run folder, None for `cwd` the home on the host.
+    `log` is server.log in the run folder, None for `cwd` the home on the host. `nodes` are the hosts
+    of a run on several, the head first, as `--host` takes them, and `node` is which of them this is.
     """
 
     id: str
@@ -51,6 +52,8 @@ class Manifest:
     firedup: str = ""
     restarted_from: str | None = None
     hooks: tuple[Hook, ...] = ()
+    nodes: tuple[str, ...] = ()
+    node: int = 0
     boot_id: str | None = None
     launched: Launched | None = None
     schema: int = SCHEMA

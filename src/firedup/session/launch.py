@@ -68,7 +68,8 @@ async def launch(agent: Agent, catalogue: Catalogue, order: Order) -> Run:
     spec, cwd = spec_of(order, catalogue), folder_of(agent, order)
     clock = await agent.call("clock")
     name = name_of(order, spec)
-    run_id = new_run_id(clock["wall_ns"], name, secrets.token_hex(2))
+    place = order.place
+    run_id = place.run_id if place else new_run_id(clock["wall_ns"], name, secrets.token_hex(2))
     manifest = Manifest(
         id=run_id,
         name=name,
@@ -83,6 +84,8 @@ async def launch(agent: Agent, catalogue: Catalogue, order: Order) -> Run:
         firedup=__version__,
         restarted_from=order.restarted_from,
         hooks=tuple(Hook(on, command) for on, command in order.hooks),
+        nodes=place.hosts if place else (),
+        node=place.rank if place else 0,
     )
     try:
         await launch_server(agent, manifest)

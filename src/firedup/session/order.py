@@ -15,6 +15,15 @@ _ASSIGNMENT = re.compile(r"^([A-Za-z_]\w*)=(.*)$", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
+class Place:
+    """Which node of a run on several hosts is launched: its id there, all hosts, its rank."""
+
+    run_id: str
+    hosts: tuple[str, ...]
+    rank: int
+
+
+@dataclass(frozen=True, slots=True)
 class Order:
     """A launch as asked for. `argv` is executed, never parsed by a shell.
 
@@ -35,6 +44,7 @@ class Order:
     hooks: tuple[tuple[str, str], ...] = ()
     engine: str | None = None
     restarted_from: str | None = None
+    place: Place | None = None
 
 
 def parse_words(words: Sequence[str]) -> tuple[tuple[tuple[str, str], ...], tuple[str, ...]]:
