@@ -7,6 +7,7 @@ import time
 from firedup.host.agent.memory import Group, memory_available
 from firedup.host.agent.port import Ports
 from firedup.host.agent.proc import (
+    Stat,
     Tree,
     describe_process,
     find_process,
@@ -15,6 +16,7 @@ from firedup.host.agent.proc import (
     read_stat,
 )
 from firedup.host.agent.serve import Loop, Stream
+from firedup.host.agent.spawn import HELPER_NAME
 from firedup.host.agent.system import AgentError, boottime_ns, load_libc, read_whole, wall_ns
 
 TYPE_CHECKING = False
@@ -154,7 +156,11 @@ def op_members(args: "dict[str, Any]", _work: "Any" = None) -> "dict[str, Any]":
     stats = {pid: stat for pid in list_pids() for stat in [read_stat(pid)] if stat is not None}
     family = {keeper["pid"]} if keeper and is_alive(keeper["pid"], keeper["start_ticks"]) else set()
     while True:  # children of children …
-        more = {p for p, stat in stats.items() if stat.parent in family and p not in family}
+        more = {
+            p
+            for p, stat in stats.items()
+            if stat.parent in family and p not in family and not _is_helper(stat, keeper)
+        }
         if not more:
             break
         family |= more
@@ -168,6 +174,11 @@ def op_members(args: "dict[str, Any]", _work: "Any" = None) -> "dict[str, Any]":
             if process is not None:
                 found.append(process)
     return {"processes": found}
+
+
+def _is_helper(stat: Stat, keeper: "dict[str, int] | None") -> bool:
+    """Whether it works for the keeper, such as for a hook, and not for the server."""
+    return keeper is not None and stat.parent == keeper["pid"] and stat.name == HELPER_NAME
 
 
 def _own_session(server: "dict[str, int] | None") -> int:

@@ -7,11 +7,14 @@ import signal
 import time
 
 from firedup.host.agent.act import take_sample
+from firedup.host.agent.begin import become_server
 from firedup.host.agent.file import make_folder
+from firedup.host.agent.judge import Judge
 from firedup.host.agent.memory import Group, host_oom_kills
 from firedup.host.agent.port import Ports
-from firedup.host.agent.proc import Tree, read_stat
+from firedup.host.agent.proc import Tree, list_children, read_stat
 from firedup.host.agent.record import Record
+from firedup.host.agent.spawn import Helpers
 from firedup.host.agent.system import (
     boot_id,
     boottime_ns,
@@ -19,13 +22,13 @@ from firedup.host.agent.system import (
     wall_ns,
     write_all,
 )
+from firedup.host.agent.variables import VariableError, read_variables
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
 _SET_NAME, _SET_SUBREAPER = 15, 36  # prctl
-_SETUP_FAILED = '{ s=$?; echo "firedup: the set-up failed with status $s" >&2; exit "$s"; }'
 _EVERY_S = 1.0
 _GRACE_S = 0.3  # how long helpers may outlive the server before they count as survivors
 _HEEDED = {signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
@@ -45,6 +48,7 @@ class Keeper:
         self.ended = (0, 0)
         self.has_children = True
         self.record = Record(folder)
+        self.helpers = Helpers()
 
     def run(self) -> None:
         """Launch, keep, record."""
@@ -64,6 +68,11 @@ class Keeper:
         self.group = Group()
         self.kills = (self.group.oom_kills(), host_oom_kills())
         try:
+            paths = self.manifest.get("env_files") or ()
+            variables = [pair for path in paths for pair in read_variables(path)]
+        except VariableError as error:
+            return {"error": error.what, "evidence": error.evidence or error.why, "code": 126}
+        try:
             make_folder(os.path.dirname(self.log))
             flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
             log = os.open(self.log, flags, 0o600)
@@ -73,7 +82,7 @@ class Keeper:
         read, write = os.pipe()
         self.pid = os.fork()
         if self.pid == 0:
-            self._become_server(log, write)
+            become_server(self.manifest, variables, log, write)
         os.close(write)
         os.close(log)
         words = b""
@@ -104,44 +113,6 @@ class Keeper:
             "evidence": errno.errorcode.get(error.errno or 0),
             "code": 127 if missing else 126,
         }
-
-    def _become_server(self, log: int, report: int) -> None:
-        """In the child: everything up to exec. Never returns."""
-        what = "the server could not be prepared"
-        try:
-            os.setsid()
-            null = os.open(os.devnull, os.O_RDONLY)
-            os.dup2(null, 0)
-            os.dup2(log, 1)
-            os.dup2(log, 2)
-            for number in range(1, signal.NSIG):
-                try:
-                    signal.signal(number, signal.SIG_DFL)
-                except (OSError, ValueError):  # those that nobody may change
-                    continue
-            signal.pthread_sigmask(signal.SIG_SETMASK, set())
-            env = dict(os.environ)
-            env.setdefault("PYTHONUNBUFFERED", "1")
-            env.update(self.manifest.get("env") or {})
-            env["FIREDUP_RUN"] = self.manifest["id"]
-            what = f"the working folder {self.manifest['cwd']} cannot be entered"
-            os.chdir(self.manifest["cwd"])
-            argv = self._argv()
-            what = f"{argv[0]} cannot be executed"
-            os.execvpe(argv[0], argv, env)  # noqa: S606 - no shell is wanted
-        except OSError as error:
-            write_all(report, f"{error.errno or 0} {what}".encode("utf-8", "replace"))
-        except BaseException as error:  # noqa: BLE001 - the parent's code must not run twice
-            write_all(report, f"{errno.EINVAL} {what}: {error}".encode("utf-8", "replace"))
-        os._exit(127)
-
-    def _argv(self) -> "list[str]":
-        argv = list(self.manifest["argv"])
-        setup, is_login = self.manifest.get("setup"), self.manifest.get("login")
-        if not setup and not is_login:
-            return argv
-        script = f'{{ {setup or ":"}\n}} || {_SETUP_FAILED}\nexec "$@"'
-        return ["bash", "-lc" if is_login else "-c", script, "firedup", *argv]
 
     def _write_keeper(self) -> None:
         own, server = read_stat(os.getpid()), read_stat(self.pid)
@@ -179,12 +150,16 @@ class Keeper:
     # ---- keep --------------------------------------------------------------------------------
 
     def _keep(self) -> None:
-        self.tree = Tree(self.pid, self.start_ticks, os.getpid())
+        self.tree = Tree(self.pid, self.start_ticks, os.getpid(), self.helpers.pids)
         self.ports = Ports(self.pid)
+        self.judge = Judge(self.folder, self.manifest, self.log_start, self.helpers)
         next_s = time.monotonic()
-        while not self.record.is_settled() or self.has_children:
+        while not self.record.is_settled() or self.has_children or self.judge.bell.is_waiting:
             if self.has_children:
-                self.record.add_sample(take_sample(self.tree, self.ports, self.group, self.log))
+                sample = take_sample(self.tree, self.ports, self.group, self.log)
+                self.record.add_sample(sample)
+                self.judge.take_sample(sample)
+            self.judge.bell.heed()
             next_s = max(next_s + _EVERY_S, time.monotonic())
             self._attend(next_s)
 
@@ -200,6 +175,7 @@ class Keeper:
             self._collect()
             if was_running and self.status is not None:
                 self._write_exit(self._await_survivors(), None)
+            self.judge.bell.heed()
 
     def _collect(self, *, is_patient: bool = False) -> None:
         """Takes the status of every child that ended."""
@@ -210,10 +186,15 @@ class Keeper:
                 self.has_children = False
                 return
             if pid == 0:
+                self.has_children = self.status is None or self._has_family()
                 return
-            if pid == self.pid:
+            if not self.helpers.take_end(pid) and pid == self.pid:
                 self.status = status
                 self.ended = (boottime_ns(), wall_ns())
+
+    def _has_family(self) -> bool:
+        """Whether any child is more than a helper of this keeper."""
+        return not self.helpers.pids or bool(set(list_children(os.getpid())) - self.helpers.pids)
 
     def _await_survivors(self) -> "list[int]":
         until_s = time.monotonic() + _GRACE_S
@@ -257,6 +238,8 @@ class Keeper:
             "error": failure["error"] if failure is not None else None,
         }
         self.record.owe("exit.json", value)
+        if failure is None:
+            self.judge.take_end(value)
 
     def _oom_killed(self) -> "bool | None":
         """By the counters since the launch: the group's says yes, the whole host's can say no."""

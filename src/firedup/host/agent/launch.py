@@ -2,10 +2,9 @@
 
 import json
 import os
-import sys
 
-from firedup.host.agent.boot import BOOT
 from firedup.host.agent.file import make_folder
+from firedup.host.agent.spawn import own_command
 from firedup.host.agent.system import (
     AgentError,
     boot_id,
@@ -15,6 +14,7 @@ from firedup.host.agent.system import (
     write_all,
     write_atomically,
 )
+from firedup.host.agent.variables import variables_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,6 +46,7 @@ def op_launch(args: "dict[str, Any]", _work: "Any" = None) -> "dict[str, Any]":
     manifest["cwd"] = os.path.join(home, os.path.expanduser(cwd))
     log = os.path.expanduser(manifest.get("log") or os.path.join(folder, "server.log"))
     manifest["log"] = os.path.join(manifest["cwd"], log)
+    manifest["env_files"] = [variables_path(path) for path in manifest.get("env_files") or ()]
     manifest["boot_id"] = boot_id()
     manifest["launched"] = {"boottime_ns": boottime_ns(), "wall_ns": wall_ns()}
     text = json.dumps(manifest, indent=1, sort_keys=True)
@@ -58,10 +59,12 @@ def start_keeper(folder: str) -> "dict[str, Any]":
     import subprocess
 
     source = globals()["SOURCE"]
-    python = sys.executable or "python3"
-    command = [python, "-I", "-S", "-c", BOOT, "-", str(len(source)), "keep", folder]
     process = subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd="/", start_new_session=True
+        own_command(["keep", folder]),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        cwd="/",
+        start_new_session=True,
     )
     assert process.stdin is not None  # noqa: S101 - both are pipes
     assert process.stdout is not None  # noqa: S101

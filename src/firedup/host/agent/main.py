@@ -20,7 +20,7 @@ from firedup.host.agent.file import (
 )
 from firedup.host.agent.follow import Follow
 from firedup.host.agent.holder import op_holders
-from firedup.host.agent.hook import op_hook
+from firedup.host.agent.hook import Attend, op_hook
 from firedup.host.agent.keep import keep
 from firedup.host.agent.launch import op_launch
 from firedup.host.agent.memory import op_memory
@@ -36,6 +36,8 @@ from firedup.host.agent.system import (
     wall_ns,
     write_all,
 )
+from firedup.host.agent.tell import tell
+from firedup.host.agent.variables import op_variables
 from firedup.host.agent.web import op_http
 from firedup.host.agent.wire import EVENT, FrameError, encode_json
 
@@ -101,6 +103,7 @@ SLOW = {
     "http": op_http,
     "launch": op_launch,
     "hook": op_hook,
+    "variables": _in_thread(op_variables),
 }
 
 LIVE = {
@@ -110,6 +113,7 @@ LIVE = {
     "watch_tree": WatchTree,
     "runs": Runs,
     "watch_run": WatchRun,
+    "attend": Attend,
 }
 
 
@@ -129,10 +133,12 @@ def serve(marker: str) -> None:
 
 
 def main(argv: "list[str]") -> None:
-    """argv: what ran, marker, length of this text, then `serve` or `keep FOLDER`."""
+    """argv: what ran, marker, length of this text; `serve`, `keep FOLDER`, `tell FOLDER EVENT`."""
     give_memory_back()
     if argv[3] == "keep":
         keep(argv[4])
+    elif argv[3] == "tell":
+        tell(argv[4], argv[5])
     else:
         serve(argv[1])
 

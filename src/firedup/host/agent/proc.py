@@ -90,7 +90,8 @@ def describe_process(pid: int) -> "dict[str, Any] | None":
     }
 
 
-def _children(pid: int) -> "list[int]":
+def list_children(pid: int) -> "list[int]":
+    """The children of a process's main thread, as far as the kernel lists them."""
     data = read_bytes(f"/proc/{pid}/task/{pid}/children")
     return [int(word) for word in data.split()] if data else []
 
@@ -122,12 +123,16 @@ class Tree:
     """A process and all that descend from it, also after their parents are gone.
 
     Children forked by a main thread are seen at the next sample, others within five seconds.
-    `keeper` is a subreaper whose children belong to the tree.
+    `keeper` is a subreaper whose children belong to the tree, except for its `helpers`, a set that
+    may change at any time.
     """
 
-    def __init__(self, pid: int, start_ticks: int, keeper: int = 0) -> None:
+    def __init__(
+        self, pid: int, start_ticks: int, keeper: int = 0, helpers: "set[int] | None" = None
+    ) -> None:
         self.root = pid
         self.keeper = keeper
+        self.helpers = helpers if helpers is not None else set()
         self.members = {pid: start_ticks}
         self._others = set()  # type: set[int]  # pids looked at before and found foreign
         self._listed = None  # type: float | None
@@ -151,8 +156,8 @@ class Tree:
                 stats[pid] = stat
         queue = list(stats) + ([self.keeper] if self.keeper else [])
         while queue:
-            for child in _children(queue.pop()):
-                if child not in stats:
+            for child in list_children(queue.pop()):
+                if child not in stats and child not in self.helpers:
                     stat = read_stat(child)
                     if stat is not None:
                         stats[child] = stat
@@ -171,7 +176,7 @@ class Tree:
         fresh = []
         for pid in pids - self._others - set(stats):
             stat = read_stat(pid)
-            if stat is not None and pid not in (self.keeper, os.getpid()):
+            if stat is not None and pid not in (self.keeper, os.getpid(), *self.helpers):
                 fresh.append(stat)
         has_grown = True
         while has_grown:

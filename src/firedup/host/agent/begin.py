@@ -1,0 +1,79 @@
+"""Turns a child of the keeper into the server: its surroundings, its set-up, its program."""
+
+import errno
+import os
+import signal
+
+from firedup.host.agent.system import write_all
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+_SETUP_FAILED = '{ s=$?; echo "firedup: the set-up failed with status $s" >&2; exit "$s"; }'
+
+
+def become_server(
+    manifest: "dict[str, Any]", variables: "list[tuple[str, str]]", log: int, report: int
+) -> None:
+    """Everything up to exec; what went wrong goes to `report` as "ERRNO WHAT". Never returns.
+
+    `variables` are those of --env-file, over which the manifest's own win.
+    """
+    what = "the server could not be prepared"
+    try:
+        os.setsid()
+        null = os.open(os.devnull, os.O_RDONLY)
+        os.dup2(null, 0)
+        os.dup2(log, 1)
+        os.dup2(log, 2)
+        forget_signals()
+        env = dict(os.environ)
+        env.setdefault("PYTHONUNBUFFERED", "1")
+        env.update(variables)
+        env.update(manifest.get("env") or {})
+        env["FIREDUP_RUN"] = manifest["id"]
+        what = f"the working folder {manifest['cwd']} cannot be entered"
+        os.chdir(to_bytes(manifest["cwd"]))
+        raw = {to_bytes(name): to_bytes(value) for name, value in env.items()}
+        commands = _commands(manifest)
+        for number, argv in enumerate(commands, 1):
+            what = f"{argv[0]} cannot be executed"
+            try:
+                os.execvpe(to_bytes(argv[0]), [to_bytes(word) for word in argv], raw)  # noqa: S606
+            except (FileNotFoundError, NotADirectoryError):
+                if manifest.get("login"):
+                    what = "--login needs bash, which is not on this host"
+                if number == len(commands):
+                    raise
+    except OSError as error:
+        write_all(report, f"{error.errno or 0} {what}".encode("utf-8", "replace"))
+    except BaseException as error:  # noqa: BLE001 - the parent's code must not run twice
+        write_all(report, f"{errno.EINVAL} {what}: {error}".encode("utf-8", "replace"))
+    os._exit(127)
+
+
+def forget_signals() -> None:
+    """Default handling of all signals, and none of them blocked."""
+    for number in range(1, signal.NSIG):
+        try:
+            signal.signal(number, signal.SIG_DFL)
+        except (OSError, ValueError):  # those that nobody may change
+            continue
+    signal.pthread_sigmask(signal.SIG_SETMASK, set())
+
+
+def to_bytes(text: str) -> bytes:
+    """As the client meant it, whatever this host's locale: UTF-8, and stray bytes as they were."""
+    return text.encode("utf-8", "surrogateescape")
+
+
+def _commands(manifest: "dict[str, Any]") -> "list[list[str]]":
+    """The server's argv, or the shells that may run it after its set-up, best first."""
+    argv = list(manifest["argv"])
+    setup, is_login = manifest.get("setup"), manifest.get("login")
+    if not setup and not is_login:
+        return [argv]
+    script = f'{{ {setup or ":"}\n}} || {_SETUP_FAILED}\nexec "$@"'
+    shells = [["bash", "-lc"]] if is_login else [["bash", "-c"], ["sh", "-c"]]
+    return [[*shell, script, "firedup", *argv] for shell in shells]

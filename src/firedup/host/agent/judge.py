@@ -1,0 +1,174 @@
+"""What a keeper concludes about its server by itself, so that hooks need no client."""
+
+import json
+import os
+import time
+
+from firedup.host.agent.ask import ask_server
+from firedup.host.agent.bell import Bell
+from firedup.host.agent.scan import LogScan, Signs, find_in_tail
+from firedup.host.agent.spawn import Helpers
+from firedup.host.agent.still import Stillness
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+_PER_S = 1000000000
+_PAUSES_S = (1.0, 5.0)  # between two questions while the health route says no: at first, at last
+_TOKEN_PAUSES_S = (10.0, 60.0)  # the same while it says yes and no token comes
+_POLITE_SIGNALS = (1, 2, 15)  # sent by somebody who wanted the end
+_EVENTS_TAIL = 1 << 20
+_SURE = 2  # so many times the port must be seen in foreign hands; a sample may be a second old
+
+
+class Judge:
+    """Feed it the keeper's samples and the end. It does nothing where no hook wants to know."""
+
+    def __init__(
+        self, folder: str, manifest: "dict[str, Any]", log_start: int, helpers: Helpers
+    ) -> None:
+        self._folder = folder
+        self._log, self._log_start = manifest["log"], log_start
+        self._helpers = helpers
+        self.bell = Bell(folder, manifest, helpers)
+        self._recipe = (manifest.get("recipe") or {}) if self.bell.wants else {}
+        self._scan = None  # type: LogScan | None
+        self._still = None  # type: Stillness | None
+        if self._recipe:
+            self._scan = LogScan(self._log, log_start, Signs(self._recipe["ready"]))
+            self._still = Stillness(self._recipe["limits"])
+        self._log_ready_ns = None  # type: int | None
+        self._ready_ns = None  # type: int | None
+        self._has_answered = self._has_token = self._is_over = self._is_asking = False
+        self._foreign = 0
+        self._ask_s = None  # type: float | None
+        self._pause_s = 0.0
+
+    def take_sample(self, sample: "dict[str, Any]") -> None:
+        """Looks at one sample and at what else is new."""
+        if not self._recipe or self._is_over or self._ready_ns is not None:
+            return
+        self._read_log(sample["log_size"], sample["at_ns"])
+        if "stalled" in self.bell.wants and self._still is not None:
+            self._still.feed(sample)
+            is_up = self._log_ready_ns is not None or self._has_answered
+            if self._still.is_stalled(is_up=is_up):
+                self.bell.ring("stalled", {"verdict": "stalled"})
+        if self.bell.wants & {"ready", "stalled"}:
+            self._ask(sample)
+
+    def _read_log(self, size: int, at_ns: int) -> None:
+        if self._log_ready_ns is None and self._scan is not None and self._scan.look(size):
+            self._log_ready_ns = at_ns
+            self._ask_s = None
+
+    # ---- ready -------------------------------------------------------------------------------
+
+    def _ask(self, sample: "dict[str, Any]") -> None:
+        port = self._recipe["port"]
+        if port is None:  # a server that has no port to ask is believed
+            if self._log_ready_ns is not None:
+                self._conclude_ready(sample["at_ns"])
+            return
+        is_open = port in sample["ports"]
+        if self._is_asking or not (is_open or self._log_ready_ns is not None):
+            return
+        now_s = time.monotonic()
+        if self._ask_s is None:
+            self._ask_s = now_s + (self.bell.grace_s if self.bell.is_attended else 0.0)
+        if now_s < self._ask_s:
+            return
+        self._is_asking = True
+        recipe, folder = self._recipe, self._folder
+        pids = [process["pid"] for process in sample["processes"]]
+        self._helpers.start(
+            lambda: ask_server(recipe, folder, pids, is_port_own=is_open),
+            lambda answers: self._take_answers(answers or {}, sample["at_ns"]),
+            limit_s=int(3 * recipe["token_s"]) + 30,
+        )
+
+    def _take_answers(self, answers: "dict[str, Any]", at_ns: int) -> None:
+        self._is_asking = False
+        if self._is_over or self._ready_ns is not None:
+            return
+        owner, token = answers.get("owner"), answers.get("token")
+        self._has_answered = self._has_answered or answers.get("health") == 200
+        self._has_token = token["answered"] if token else self._has_token
+        has_said = self._log_ready_ns is not None
+        is_sure = owner == "yes" or has_said or self._recipe["hides_ready_line"]
+        if self._has_token and owner in ("yes", "unknown") and is_sure:
+            self._conclude_ready(answers.get("at_ns") or at_ns)
+            return
+        if token and token["is_late"]:
+            self.bell.ring("stalled", {"verdict": "stalled"})
+        self._foreign = self._foreign + 1 if owner == "no" else 0
+        if self._foreign >= _SURE and has_said:
+            cause = self._recipe["causes"].get("port")
+            self.bell.ring("crashed", {"verdict": "crashed", "cause": cause})
+        first_s, last_s = _TOKEN_PAUSES_S if token else _PAUSES_S
+        self._pause_s = min(last_s, max(first_s, self._pause_s * 1.5))
+        if self.bell.is_attended:
+            self._pause_s = max(self._pause_s, self.bell.grace_s)
+        self._ask_s = time.monotonic() + self._pause_s
+
+    def _conclude_ready(self, at_ns: int) -> None:
+        self._ready_ns = at_ns
+        self.bell.ring("ready", {"verdict": "ready", "stage": "ready"})
+
+    # ---- the end -----------------------------------------------------------------------------
+
+    def take_end(self, end: "dict[str, Any]") -> None:
+        """The server has ended: `end` is the content of exit.json."""
+        if not self.bell.wants:
+            return
+        self._read_log(end["log_size"], end["at_ns"])
+        self._is_over = True
+        times = [at_ns for at_ns in (self._log_ready_ns, self._ready_ns) if at_ns is not None]
+        served_s = max(0.0, (end["at_ns"] - min(times)) / _PER_S) if times else None
+        is_crash = self._is_crash(end, was_ready=bool(times))
+        facts = {
+            "verdict": "crashed" if is_crash else "stopped",
+            "cause": self._cause_of(end) if is_crash else None,
+            "exit_code": end["code"],
+            "exit_signal": end["signal"],
+            "served_s": None if served_s is None else round(served_s, 1),
+            "wall_ns": end["wall_ns"],
+        }
+        if is_crash:
+            self.bell.ring("crashed", facts)
+        self.bell.ring("exited", facts)
+
+    def _is_crash(self, end: "dict[str, Any]", *, was_ready: bool) -> bool:
+        """As firedup's core judges an end of which the log tells no cause."""
+        if end["signal"] in _POLITE_SIGNALS or _was_stop_asked(self._folder):
+            return False
+        signs = Signs(self._recipe.get("stop", []))
+        if not find_in_tail(self._log, self._log_start, signs):
+            return True
+        return bool(end["code"]) and not was_ready
+
+    def _cause_of(self, end: "dict[str, Any]") -> "str | None":
+        causes = self._recipe.get("causes", {})
+        name = "oom" if end["signal"] == 9 and end["oom_killed"] else str(end["signal"])
+        found = causes.get(name)
+        return None if found is None else str(found)
+
+
+def _was_stop_asked(folder: str) -> bool:
+    """Whether `firedup stop` was there before the end."""
+    try:
+        with open(os.path.join(folder, "events.jsonl"), "rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(0, size - _EVENTS_TAIL))
+            lines = file.read().split(b"\n")
+    except OSError:
+        return False
+    for line in lines:
+        if b'"stop-asked"' in line:
+            try:
+                if json.loads(line.decode("utf-8"))["event"] == "stop-asked":
+                    return True
+            except (ValueError, LookupError, TypeError):
+                continue
+    return False
