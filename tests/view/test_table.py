@@ -26,22 +26,46 @@ ROWS = (
 
 def test_the_list_of_runs_on_a_hundred_columns():
     assert render_table(ROWS, Paper(columns=100)) == snapshot("""\
-name            verdict    stage                  up   port  cause
-kimi-drafter    ✓ ready                   2 h 09 min  30000
-kimi-drafter~1  ✗ crashed  graph-capture       ended  30000  cuda-out-of-memory-graph-capture
-box/baseline    ● loading  load-weights    1 min 1 s   8000
-toy             ● stopped                      ended\
+name            host   verdict    stage                  up   port  cause
+kimi-drafter    local  ✓ ready                   2 h 09 min  30000
+kimi-drafter~1  local  ✗ crashed  graph-capture       ended  30000  cuda-out-of-memory-graph-capture
+baseline        box    ● loading  load-weights    1 min 1 s   8000
+toy             local  ● stopped                      ended\
 """)
 
 
 def test_the_list_of_runs_on_eighty_columns():
     assert render_table(ROWS, Paper(columns=80)) == snapshot("""\
-name            verdict    stage                  up   port  cause
-kimi-drafter    ✓ ready                   2 h 09 min  30000
-kimi-drafter~1  ✗ crashed  graph-capture       ended  30000  cuda-out-…h-capture
-box/baseline    ● loading  load-weights    1 min 1 s   8000
-toy             ● stopped                      ended\
+name            host   verdict    stage                  up  cause
+kimi-drafter    local  ✓ ready                   2 h 09 min
+kimi-drafter~1  local  ✗ crashed  graph-capture       ended  cuda-out…capture
+baseline        box    ● loading  load-weights    1 min 1 s
+toy             local  ● stopped                      ended\
 """)
+
+
+def test_the_host_has_no_column_where_all_are_on_this_machine():
+    rows = [row for row in ROWS if row.run.host == "local"]
+
+    assert render_table(rows, Paper(columns=100)).split()[:3] == ["name", "verdict", "stage"]
+
+
+def test_runs_of_one_name_are_counted_on_each_host_by_itself():
+    twice = [RunRow(RunLabel(f"a{n}", "toy", "box"), State.EXITED, Verdict.STOPPED) for n in "12"]
+
+    lines = render_table([*ROWS, *twice], Paper(columns=100)).split("\n")
+
+    assert [line.split()[:2] for line in lines[-3:]] == [
+        ["toy", "local"],
+        ["toy", "box"],
+        ["toy~1", "box"],
+    ]
+
+
+def test_hosts_that_gave_no_answer_are_named_in_json():
+    record = record_rows((), unreached={"lab": "lab: no route\x1b[1m"})
+
+    assert record["unreached"] == [{"host": "lab", "what": "lab: no route"}]
 
 
 def test_no_runs_is_said():

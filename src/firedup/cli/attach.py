@@ -15,12 +15,14 @@ from firedup.cli.complete import complete_run
     "attach",
     example="""
     firedup attach kimi --until exit
+    firedup attach kimi --host box
     """,
 )
 @click.argument("run", shell_complete=complete_run)
 @option.timeout
 @option.until
 @option.requires
+@option.lost_after
 @option.host
 @option.profiles
 @option.showing
@@ -31,15 +33,13 @@ def command(**given: Any) -> int:
     """
     from firedup.cli.drive import run_async
     from firedup.cli.knowledge import read_catalogue
+    from firedup.cli.links import open_run
     from firedup.cli.watching import watch_launched
-    from firedup.session.open import open_host
-    from firedup.session.registry import find_run
 
     catalogue = read_catalogue(given["profiles"])
 
     async def attach() -> int:
-        async with open_host(given["host"]) as agent:
-            run = await find_run(agent, given["run"])
+        async with open_run(given["host"], given["run"]) as (agent, run):
             return await watch_launched(agent, catalogue, run, given)
 
     return run_async(attach())

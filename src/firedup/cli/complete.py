@@ -1,28 +1,61 @@
-"""Completes the names of runs in a shell, from the client's index."""
+"""Completes the names of runs and hosts in a shell, from what the client knows by itself."""
 
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 import click
 
+if TYPE_CHECKING:
+    from firedup.store.index import IndexedRun
+
 
 def complete_run(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001
-    """Names, and ids where a beginning of one was typed; nothing when the index is of no use."""
-    import sqlite3
+    """Names, and ids where a beginning of one was typed; nothing when the index is of no use.
 
-    from firedup.core.error import StoreError
-    from firedup.store.index import index_path, open_index
-
-    path = index_path(os.environ)
-    if not path.exists():
-        return []
-    try:
-        with open_index(path) as index:
-            runs = index.runs("local")
-    except (StoreError, sqlite3.Error):
-        return []
+    They are those of --host. Without it also those that the index knows on one other host alone,
+    since they are found there.
+    """
+    runs = _read_index()
+    host = ctx.params.get("host")
+    if host is not None:
+        name = _name_host(str(host))
+        runs = tuple(run for run in runs if run.host == name)
     words = [run.name for run in runs]
     if incomplete[:1].isdigit():
         words += [run.id for run in runs]
+    if host is None:
+        places = {(word, run.host) for run in runs for word in (run.name, run.id)}
+        local = {word for word, place in places if place == "local"}
+        known = [word for word, _ in places]
+        words = [word for word in words if word in local or known.count(word) == 1]
     return [word for word in dict.fromkeys(words) if word.startswith(incomplete)]
+
+
+def complete_host(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001
+    """Hosts of the user's SSH configuration, remembered ones, and those that have runs."""
+    from pathlib import Path
+
+    from firedup.host.config import list_memories
+    from firedup.host.sshconfig import list_ssh_hosts
+
+    words = ["local", *list_ssh_hosts(Path.home()), *list_memories(os.environ)]
+    words += [run.host for run in _read_index()]
+    return [word for word in dict.fromkeys(words) if word.startswith(incomplete)]
+
+
+def _name_host(text: str) -> str:
+    from firedup.core.error import UsageError
+    from firedup.host.address import parse_host
+
+    try:
+        return parse_host(text).name
+    except UsageError:
+        return text
+
+
+def _read_index() -> tuple[IndexedRun, ...]:
+    from firedup.store.index import index_path, read_index
+
+    return read_index(index_path(os.environ))

@@ -14,13 +14,15 @@ from firedup.cli.command import command as make_command
     "explain",
     example="""
     firedup explain server.log
-    ssh box cat server.log | firedup explain --json -
+    firedup explain --host box '~/sglang/server.log'
+    kubectl logs sglang-0 | firedup explain --json -
     """,
 )
 @click.argument("logs", nargs=-1, required=True, metavar="LOG...")
 @option.json
 @click.option("--exit-status", is_flag=True, help="End with the status of the verdict.")
 @option.engine
+@option.host
 @option.profiles
 @option.colour
 def command(
@@ -29,36 +31,36 @@ def command(
     as_json: bool,
     exit_status: bool,
     engine: str | None,
+    host: str | None,
     profiles: tuple[Path, ...],
     no_color: bool,
 ) -> int:
     """Say what the log of a server tells: verdict, stages, cause and remedy.
 
-    LOG is a file, or - for standard input. Several logs give a statement each; with --json that is
-    one object a line, which carries the path. The exit status is 0 when every log could be read;
-    with --exit-status it is the gravest of the verdicts.
+    LOG is a file, or - for standard input. With --host it is a file there, read over the link and
+    not kept; relative paths begin at the home there. Several logs give a statement each; with
+    --json that is one object a line, which carries the path. The exit status is 0 when every log
+    could be read; with --exit-status it is the gravest of the verdicts.
     """
+    from firedup.cli.explained import explain_all
     from firedup.cli.knowledge import match_log, read_catalogue
     from firedup.cli.paper import choose_output
     from firedup.cli.status import gravest
-    from firedup.core.error import UsageError
-    from firedup.session.explain import explain_path
+    from firedup.core.error import FiredupError
     from firedup.session.status import status_of
 
     matcher = match_log(read_catalogue(profiles, engine=engine), engine)
     paper = choose_output(no_color=no_color)
     statuses: list[int] = []
-    for path in logs:
+    for path, explanation in explain_all(logs, host, matcher=matcher, engine=engine):
         shown = path if len(logs) > 1 else None
-        try:
-            explanation = explain_path(path, matcher=matcher, engine=engine)
-        except UsageError as error:
+        if isinstance(explanation, FiredupError):
             if shown is None:
-                raise
+                raise explanation
             from firedup.cli.complaint import render_error
 
-            click.echo(f"firedup: {render_error(error)}", err=True)
-            statuses.append(error.exit_status)
+            click.echo(f"firedup: {render_error(explanation)}", err=True)
+            statuses.append(explanation.exit_status)
             continue
         if as_json:
             from firedup.view.record import record_explanation, render_json

@@ -48,7 +48,7 @@ def read_order(given: Mapping[str, Any], catalogue: Catalogue) -> Order:
 
 
 async def _launch_and_watch(order: Order, catalogue: Catalogue, given: Mapping[str, Any]) -> int:
-    async with open_host(given["host"]) as agent:
+    async with open_host(given["host"] or "local") as agent:
         run = await _launch_whole(launch(agent, catalogue, order))
         if given["no_wait"]:
             say_launched(run, as_json=given["as_json"])

@@ -15,14 +15,15 @@ from firedup.cli.complete import complete_run
     "logs",
     example="""
     firedup logs kimi -n 50 -f
+    firedup logs kimi --host box > kimi.log
     """,
 )
 @click.argument("run", shell_complete=complete_run)
 @click.option("-f", "--follow", is_flag=True, help="Go on printing what is written.")
 @click.option("-n", "--lines", type=click.IntRange(0), metavar="N", help="The last N lines only.")
-@click.option("--path", "only_path", is_flag=True, help="Print where the log is, no more.")
+@click.option("--path", "only_path", is_flag=True, help="Print where the log is, as HOST:PATH.")
 @option.host
-def command(*, run: str, follow: bool, lines: int | None, only_path: bool, host: str) -> int:
+def command(*, run: str, follow: bool, lines: int | None, only_path: bool, host: str | None) -> int:
     """Print the log of a run.
 
     RUN is a name (the newest run that has it; name~1 is the one before), or an id or its beginning.
@@ -30,16 +31,15 @@ def command(*, run: str, follow: bool, lines: int | None, only_path: bool, host:
     taken out.
     """
     from firedup.cli.drive import run_async
+    from firedup.cli.links import open_run
     from firedup.cli.raw import open_raw
     from firedup.session.log import read_log
-    from firedup.session.open import open_host
-    from firedup.session.registry import find_run
+    from firedup.view.phrase import name_place
 
     async def print_log() -> None:
-        async with open_host(host) as agent:
-            found = await find_run(agent, run)
+        async with open_run(host, run) as (agent, found):
             if only_path:
-                click.echo(found.log)
+                click.echo(name_place(found.label.host, found.log))
                 return
             with open_raw(sys.stdout) as write:
                 async for data in read_log(agent, found, last_lines=lines, follow=follow):

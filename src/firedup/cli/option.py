@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from firedup.cli.complete import complete_host
+
 if TYPE_CHECKING:
     _Kind = click.ParamType[Any]
 else:  # click before 8.2 has no type argument here
@@ -18,6 +20,8 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 _PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+HOST_VARIABLE = "FIREDUP_HOST"
+_PLACES = "box or user@ip (SSH), docker:NAME, k8s:NS/POD, slurm:JOB, or ssh:box,docker:NAME"
 
 
 def parse_duration(text: str) -> float:
@@ -96,13 +100,66 @@ class Pattern(_Kind):
         return text
 
 
+class HostWord(_Kind):
+    """How a host is written; what names none is refused at once, with where it was said."""
+
+    name = "host"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> str:
+        """As click wants it."""
+        from firedup.core.error import UsageError
+        from firedup.host.address import parse_host
+
+        text = str(value)
+        try:
+            parse_host(text)
+        except UsageError as error:
+            source = ctx.get_parameter_source(param.name or "") if ctx and param else None
+            if source is click.core.ParameterSource.ENVIRONMENT:
+                where = f"{HOST_VARIABLE}={text}"
+                raise UsageError(error.what, where=where, why=error.why, todo=error.todo) from error
+            raise
+        return text
+
+
 def host(command: _F) -> _F:
-    """`--host`."""
+    """`--host`, None where nobody named one."""
     return click.option(
         "--host",
-        default="local",
+        envvar=HOST_VARIABLE,
+        type=HostWord(),
         metavar="HOST",
-        help="Where the server runs: local, as yet.",
+        shell_complete=complete_host,
+        help=f"Where the server runs: {_PLACES}. Else FIREDUP_HOST, else this machine.",
+    )(command)
+
+
+def hosts(command: _F) -> _F:
+    """`--host` for commands that ask several hosts at once."""
+    return click.option(
+        "--host",
+        "hosts",
+        multiple=True,
+        envvar=HOST_VARIABLE,
+        type=HostWord(),
+        metavar="HOST",
+        shell_complete=complete_host,
+        help="Ask this host, written as in firedup run; may be repeated. Else FIREDUP_HOST, else"
+        " this machine.",
+    )(command)
+
+
+def lost_after(command: _F) -> _F:
+    """`--lost-after`."""
+    return click.option(
+        "--lost-after",
+        "lost_after_s",
+        type=Duration(takes_never=True),
+        default="10m",
+        metavar="TIME",
+        help="Give up when the host was not reached for so long, else 10m; never = never.",
     )(command)
 
 

@@ -30,7 +30,7 @@ from firedup.cli.command import command as make_command
 )
 @click.option("--dry-run", is_flag=True, help="Say what would be deleted.")
 @option.host
-def command(*, keep: int, older_than_s: float | None, dry_run: bool, host: str) -> int:
+def command(*, keep: int, older_than_s: float | None, dry_run: bool, host: str | None) -> int:
     """Delete the folders of old runs. Runs whose server lives are never deleted.
 
     A log that was written to a path of yours by --log stays where it is.
@@ -42,15 +42,16 @@ def command(*, keep: int, older_than_s: float | None, dry_run: bool, host: str) 
     from firedup.session.registry import Run, list_runs
 
     async def prune() -> tuple[Run, ...]:
-        async with open_host(host) as agent:
+        async with open_host(host or "local") as agent:
             runs = await list_runs(agent)
-            return await prune_runs(
+            pruned = await prune_runs(
                 agent, runs, keep=keep, older_than_s=older_than_s, dry_run=dry_run
             )
+            if not dry_run:
+                forget_runs(agent.host.name, pruned)
+            return pruned
 
     pruned = run_async(prune())
-    if not dry_run:
-        forget_runs(host, pruned)
     for run in pruned:
         click.echo(f"{'would delete' if dry_run else 'deleted'} {run.label.id}")
     if not pruned:

@@ -25,6 +25,7 @@ from firedup.cli.complete import complete_run
 @option.timeout
 @option.until
 @option.requires
+@option.lost_after
 @option.host
 @option.profiles
 @option.showing
@@ -37,18 +38,16 @@ def command(**given: Any) -> int:
     """
     from firedup.cli.drive import run_async
     from firedup.cli.knowledge import read_catalogue
+    from firedup.cli.links import open_run
     from firedup.cli.say import say_aside
     from firedup.cli.watching import say_launched, watch_launched
-    from firedup.session.open import open_host
-    from firedup.session.registry import find_run
     from firedup.session.restart import restart_run
     from firedup.view.change import render_change
 
     catalogue = read_catalogue(given["profiles"])
 
     async def restart() -> int:
-        async with open_host(given["host"]) as agent:
-            old = await find_run(agent, given["run"])
+        async with open_run(given["host"], given["run"]) as (agent, old):
             run, changes = await restart_run(
                 agent,
                 catalogue,

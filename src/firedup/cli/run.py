@@ -45,6 +45,7 @@ HOOK_EVENTS = ("ready", "crashed", "stalled")
 @option.no_wait
 @click.option("--force", is_flag=True, help="Launch even when the checks say it is doomed.")
 @option.requires
+@option.lost_after
 @option.engine
 @click.option("--target", metavar="MODEL", help="The target model, to compose the command.")
 @click.option("--draft", metavar="MODEL", help="The draft model, to compose the command.")

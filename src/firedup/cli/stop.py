@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     "stop",
     example="""
     firedup stop kimi --grace 20s
+    firedup stop kimi baseline --host box
     """,
 )
 @click.argument("runs", nargs=-1, required=True, metavar="RUN...", shell_complete=complete_run)
@@ -29,26 +30,25 @@ if TYPE_CHECKING:
     help="How long each signal may take; else what suits the engine and the stage.",
 )
 @option.host
-def command(*, runs: tuple[str, ...], grace_s: float | None, host: str) -> int:
+def command(*, runs: tuple[str, ...], grace_s: float | None, host: str | None) -> int:
     """End servers with the signals that suit their engine and stage; ended ones are left alone.
 
     RUN is a name (the newest run that has it; name~1 is the one before), or an id or its beginning.
     """
     from firedup.cli.drive import run_async
+    from firedup.cli.links import open_links
     from firedup.cli.say import say
     from firedup.core.error import FiredupError
     from firedup.profile.load import load_catalogue
-    from firedup.session.open import open_host
-    from firedup.session.registry import find_run
     from firedup.session.stop import StuckError, stop_run
 
     catalogue = load_catalogue()
 
     async def stop_all() -> None:
-        async with open_host(host) as agent:
-            found = [await find_run(agent, text) for text in runs]
+        async with open_links() as links:
+            found = [await links.find(host, text) for text in runs]
             stuck: list[FiredupError] = []
-            for run in found:
+            for agent, run in found:
                 try:
                     end = await stop_run(agent, catalogue, run, say=say, grace_s=grace_s)
                 except StuckError as error:  # the others must end all the same

@@ -14,6 +14,7 @@ from firedup.cli.command import command as make_command
     "watch",
     example="""
     firedup watch server.log --timeout 30m
+    firedup watch --host box '~/sglang/server.log'
     firedup watch server.log --format classic --every 15 --width 120 --tail 30
     """,
 )
@@ -27,6 +28,7 @@ from firedup.cli.command import command as make_command
 @option.timeout
 @option.until
 @option.requires
+@option.lost_after
 @option.engine
 @option.patterns
 @option.host

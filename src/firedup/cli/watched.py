@@ -13,6 +13,7 @@ from firedup.profile.schema import Catalogue
 from firedup.profile.words import add_patterns
 from firedup.session.attend import watch_log
 from firedup.session.open import open_host
+from firedup.session.path import path_on
 
 
 def watch_to_verdict(given: Mapping[str, Any]) -> int:
@@ -24,12 +25,12 @@ def watch_to_verdict(given: Mapping[str, Any]) -> int:
 
 async def _watch(catalogue: Catalogue, given: Mapping[str, Any]) -> int:
     showing = read_showing(given)
-    async with open_host(given["host"]) as agent:
+    async with open_host(given["host"] or "local") as agent:
         snapshots = watch_log(
             agent,
             catalogue,
             match_server(catalogue, given["engine"]),
-            given["log"],
+            path_on(agent, given["log"]),
             read_watching(given, showing),
             pid=given["pid"],
             engine=given["engine"],

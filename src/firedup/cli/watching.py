@@ -11,6 +11,7 @@ import click
 
 from firedup.cli.index import remember_run
 from firedup.cli.knowledge import match_server
+from firedup.cli.links import LOCAL
 from firedup.cli.option import read_limit
 from firedup.cli.show import Showing, read_showing, show_snapshots
 from firedup.core.model import Snapshot
@@ -29,6 +30,7 @@ def read_watching(given: Mapping[str, Any], showing: Showing) -> Watching:
     return Watching(
         until=given["until"],
         timeout_s=read_limit(given["timeout_s"]),
+        lost_after_s=read_limit(given["lost_after_s"]),
         tail_lines=showing.tail_lines,
         highlight=re.compile(words) if showing.chosen == "classic" else None,
     )
@@ -81,10 +83,13 @@ def say_launched(run: Run, *, as_json: bool) -> None:
 
         click.echo(render_json({"schema": SCHEMA, **record_row(make_row(run)), "log": run.log}))
         return
+    from firedup.view.phrase import name_place
     from firedup.view.redact import clean
 
-    click.echo(f"launched {clean(run.label.name)} as {run.label.id}")
-    click.echo(f"  log {clean(run.log)}\n{_name_ways(run)}")
+    host = run.label.host
+    where = "" if host == LOCAL else f" on {clean(host)}"
+    click.echo(f"launched {clean(run.label.name)}{where} as {run.label.id}")
+    click.echo(f"  log {clean(name_place(host, run.log))}\n{_name_ways(run)}")
 
 
 def _name_ways(run: Run) -> str:

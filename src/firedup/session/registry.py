@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import shlex
 from dataclasses import dataclass
 
 from firedup.core.error import UsageError
@@ -42,6 +43,10 @@ class Run:
         return self.state.is_server_alive
 
 
+class UnknownRunError(UsageError):
+    """The host has no such run."""
+
+
 async def list_runs(agent: Agent) -> tuple[Run, ...]:
     """All runs with a readable manifest on the agent's host, newest first."""
     states = await list_states(agent)
@@ -70,16 +75,21 @@ async def find_run(agent: Agent, text: str) -> Run:
     by_id = by_id or [run for run in runs if run.label.id.startswith(text)]
     if len(by_id) == 1:
         return by_id[0]
-    raise _unknown(text, runs, by_id, named)
+    raise _unknown(agent, text, runs, by_id, named)
 
 
-def _unknown(text: str, runs: tuple[Run, ...], by_id: list[Run], named: list[Run]) -> UsageError:
+def _unknown(
+    agent: Agent, text: str, runs: tuple[Run, ...], by_id: list[Run], named: list[Run]
+) -> UsageError:
+    there = "" if agent.host.is_local else f" on {agent.host.name}"
     if len(by_id) > 1:
         ids = ", ".join(run.label.id for run in by_id[:5])
-        return UsageError(f"{text} could be any of {len(by_id)} runs", evidence=ids)
+        return UsageError(f"{text} could be any of {len(by_id)} runs{there}", evidence=ids)
     if named:
-        return UsageError(f"no {text}: {len(named)} run(s) have that name")
+        return UsageError(f"no {text}{there}: {len(named)} run(s) have that name")
     names = sorted({run.label.name for run in runs} | {run.label.id for run in runs})
     close = difflib.get_close_matches(text, names, 1)
-    todo = f"Did you mean {close[0]}?" if close else "firedup ps --all lists all runs."
-    return UsageError(f"there is no run {text}", todo=todo if runs else "Nothing was launched yet.")
+    option = "" if agent.host.is_local else f" --host {shlex.quote(agent.host.name)}"
+    todo = f"Did you mean {close[0]}?" if close else f"firedup ps --all{option} lists all runs."
+    todo = todo if runs else f"Nothing was launched{there} yet."
+    return UnknownRunError(f"there is no run {text}{there}", todo=todo)

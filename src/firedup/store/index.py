@@ -144,6 +144,17 @@ def open_index(path: Path, *, say: Callable[[str], None] = lambda _: None) -> In
         raise StoreError(f"the index {path} cannot be opened", why=error.strerror) from error
 
 
+def read_index(path: Path) -> tuple[IndexedRun, ...]:
+    """All runs that the index at `path` knows; none where there is no index or it is of no use."""
+    if not path.exists():
+        return ()
+    try:
+        with open_index(path) as index:
+            return index.runs()
+    except (StoreError, sqlite3.Error):
+        return ()
+
+
 def _connect(path: Path) -> sqlite3.Connection:
     database = sqlite3.connect(path, timeout=_BUSY_S)
     try:

@@ -165,10 +165,19 @@ def say_state(snapshot: Snapshot) -> str:
 
 
 def name_for_shell(run: RunLabel) -> str:
-    """What a command typed into a shell calls the run; its id where its name cannot be typed."""
+    """What a command typed into a shell calls the run; its id where its name cannot be typed.
+
+    One on another host is followed by --host.
+    """
     name = run.name
     can_be_typed = name.isprintable() and clean(name) == name and not name.startswith("-")
-    return shlex.quote(name if can_be_typed and name else run.id)
+    word = shlex.quote(name if can_be_typed and name else run.id)
+    return word if run.host == "local" else f"{word} --host {shlex.quote(run.host)}"
+
+
+def name_place(host: str, path: str) -> str:
+    """A path, with its host before it where that is not this machine, as scp takes it."""
+    return path if host == "local" else f"{host}:{path}"
 
 
 def name_finding(finding: Finding) -> tuple[str, str]:

@@ -11,6 +11,7 @@ from firedup.view.paper import COMPACT_BELOW, Paper, count_columns, pad
 from firedup.view.phrase import (
     find_after_s,
     name_for_shell,
+    name_place,
     name_server,
     say_checks,
     say_exit,
@@ -111,7 +112,8 @@ def _seen(snapshot: Snapshot, paper: Paper) -> list[str]:
             )
         )
     if snapshot.log_path and not is_loading:
-        facts.append(("log file", clean(snapshot.log_path)))
+        host = snapshot.run.host if snapshot.run else "local"
+        facts.append(("log file", clean(name_place(host, snapshot.log_path))))
     return _facts([fact for fact in facts if fact[1]], paper)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from firedup.core.model import RunLabel, Stage, State, Verdict
@@ -12,10 +12,10 @@ from firedup.view.quantity import render_duration, render_rfc3339
 from firedup.view.record import SCHEMA, round_s, word_of
 from firedup.view.redact import clean
 
-_TITLES = ("name", "verdict", "stage", "up", "port", "engine", "model", "id", "cause")
+_TITLES = ("name", "host", "verdict", "stage", "up", "port", "engine", "model", "id", "cause")
 # What is left out when the paper is narrow, in this order; the cause is shortened in between.
 _DISPENSABLE = (("id", "engine", "model"), ("port", "stage", "cause"))
-_MOST = {"model": 32, "name": 28, "cause": 44}
+_MOST = {"model": 32, "name": 28, "host": 28, "cause": 44}
 _LEAST_CAUSE = 16
 
 
@@ -42,10 +42,14 @@ class RunRow:
 def render_table(rows: Iterable[RunRow], paper: Paper, *, ended: int = 0) -> str:
     """The runs, the newest first as given, a line each; columns that do not fit are left out.
 
-    Runs of one name are told apart the way commands take them: `name`, `name~1`, … `ended`: how
-    many runs are not among `rows` because they have ended.
+    Runs of one name on one host are told apart the way commands take them: `name`, `name~1`, …
+    The host has a column unless all are on this machine. `ended`: how many runs are not among
+    `rows` because they have ended.
     """
+    rows = tuple(rows)
     cells = _number_names([_cells(row, paper) for row in rows])
+    if all(row.run.host == "local" for row in rows):
+        cells = [cell | {"host": ""} for cell in cells]
     if not cells:
         said = f"none lives; --all shows {ended} ended" if ended else "no runs"
         return paper.finish([said])
@@ -58,7 +62,9 @@ def render_table(rows: Iterable[RunRow], paper: Paper, *, ended: int = 0) -> str
             cells = _shorten(
                 cells, "cause", _width(shown, cells) - paper.columns, _LEAST_CAUSE, paper
             )
-    cells = _shorten(cells, "name", _width(shown, cells) - paper.columns, 8, paper)
+    for title, least in (("host", 5), ("name", 6)):
+        if title in shown:
+            cells = _shorten(cells, title, _width(shown, cells) - paper.columns, least, paper)
     widths = {title: max(count_columns(cell[title]) for cell in cells) for title in shown}
     widths = {title: max(width, len(title)) for title, width in widths.items()}
     head = "  ".join(_fit(title, title, widths) for title in shown)
@@ -76,9 +82,12 @@ def render_table(rows: Iterable[RunRow], paper: Paper, *, ended: int = 0) -> str
     return paper.finish(lines)
 
 
-def record_rows(rows: Iterable[RunRow]) -> dict[str, object]:
-    """The object that `ps --json` prints."""
-    return {"schema": SCHEMA, "runs": [record_row(row) for row in rows]}
+def record_rows(
+    rows: Iterable[RunRow], *, unreached: Mapping[str, str] | None = None
+) -> dict[str, object]:
+    """The object that `ps --json` prints; `unreached`: hosts that gave no answer, and why."""
+    troubles = [{"host": host, "what": clean(what)} for host, what in (unreached or {}).items()]
+    return {"schema": SCHEMA, "runs": [record_row(row) for row in rows], "unreached": troubles}
 
 
 def record_row(row: RunRow) -> dict[str, object]:
@@ -102,10 +111,10 @@ def record_row(row: RunRow) -> dict[str, object]:
 
 
 def _cells(row: RunRow, paper: Paper) -> dict[str, str]:
-    name = row.run.name if row.run.host == "local" else f"{row.run.host}/{row.run.name}"
     ended = row.state is State.EXITED
     return {
-        "name": paper.cut_middle(clean(name), _MOST["name"]),
+        "name": paper.cut_middle(clean(row.run.name), _MOST["name"]),
+        "host": paper.cut_middle(clean(row.run.host), _MOST["host"]),
         "verdict": f"{VERDICT_LOOKS[row.verdict][0]} {row.verdict}",
         "stage": "" if row.verdict is Verdict.READY else (row.stage or ""),
         "up": render_duration(row.up_s) if row.up_s is not None else "ended" if ended else "–",
@@ -118,11 +127,12 @@ def _cells(row: RunRow, paper: Paper) -> dict[str, str]:
 
 
 def _number_names(cells: list[dict[str, str]]) -> list[dict[str, str]]:
-    seen: dict[str, int] = {}
+    seen: dict[tuple[str, str], int] = {}
     numbered = []
     for cell in cells:
-        before = seen.get(cell["name"], 0)
-        seen[cell["name"]] = before + 1
+        key = (cell["name"], cell["host"])
+        before = seen.get(key, 0)
+        seen[key] = before + 1
         numbered.append(cell | {"name": f"{cell['name']}~{before}"} if before else cell)
     return numbered
 

@@ -1,0 +1,165 @@
+"""Every command over SSH, typed as a user types it; the host is another home on this machine."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from typist import READY, Shell, finish, read_until
+
+from firedup.testing.script import End, Script, line
+from tests.ssh_server import Boxes, SshBox
+
+pytestmark = pytest.mark.timeout(180)
+
+DIED = Script((line(0.0, "RuntimeError: the weights do not fit"),), end=End(0.1, code=1))
+CRASH = "Traceback (most recent call last):\n  File 'x'\nRuntimeError: no weights at all\n"
+
+
+@pytest.fixture
+def box(ssh_boxes: Boxes) -> SshBox:
+    return ssh_boxes("box")
+
+
+def test_a_server_is_launched_listed_read_stopped_and_pruned_on_a_host(
+    shell: Shell, box: SshBox
+) -> None:
+    server = shell.make_server()
+    on = ("--host", "box")
+
+    run = shell.run("run", *on, "--name", "small", "--timeout", "60s", "--", *server)
+
+    assert (run.status, run.err) == (0, "")
+    assert "on box" in run.out
+    assert "firedup stop small --host box" in run.out
+    assert shell.run("ps").out == "no runs\n"
+    listed = shell.run("ps", *on)
+    assert listed.out.split()[:2] == ["name", "host"]
+    (row,) = json.loads(shell.run("ps", *on, "--json").out)["runs"]
+    assert (row["name"], row["host"], row["verdict"]) == ("small", "box", "ready")
+    path = shell.run("logs", *on, "--path", "small").out.strip()
+    host, _, log = path.partition(":")
+    assert host == "box"
+    assert Path(log).is_relative_to(box.state)
+    assert shell.run("logs", *on, "small").out == Path(log).read_text()
+    attached = shell.run("attach", *on, "small")
+    assert attached.status == 0
+
+    again = shell.run("restart", *on, "small", "--timeout", "60s", "--", "A=b")
+    assert again.status == 0
+    assert "A unset → b\n" in again.err
+    assert "has ended" in shell.run("stop", *on, "small").out
+    assert shell.run("prune", *on, "--keep", "0").out.count("deleted") == 2
+    assert shell.run("ps", *on, "--all").out == "no runs\n"
+
+
+def test_a_run_that_only_another_host_has_is_found_there(shell: Shell, box: SshBox) -> None:
+    shell.run("run", "--host", "box", "--name", "small", "--no-wait", "--", *shell.make_server())
+
+    found = shell.run("logs", "--path", "small")
+    assert found.out.startswith("box:/")
+    assert found.err == "small is on box\n"
+
+    stopped = shell.run("stop", "small")
+    assert (stopped.status, stopped.err) == (0, "small is on box\n")
+    unknown = shell.run("logs", "smal", "--host", "box")
+    assert unknown.status == 2
+    assert unknown.err == "firedup: there is no run smal on box\nDid you mean small?\n"
+
+
+def test_the_variable_names_the_host_and_an_option_goes_before_it(
+    shell: Shell, box: SshBox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FIREDUP_HOST", "box")
+    shell.run("run", "--name", "small", "--no-wait", "--", *shell.make_server())
+
+    assert json.loads(shell.run("ps", "--json").out)["runs"][0]["host"] == "box"
+    assert shell.run("ps", "--host", "local").out == "no runs\n"
+    monkeypatch.setenv("FIREDUP_HOST", "docker:")
+    wrong = shell.run("logs", "small")
+    assert wrong.status == 2
+    assert "FIREDUP_HOST=docker:" in wrong.err
+
+
+def test_a_log_on_a_host_is_explained_without_a_copy(shell: Shell, box: SshBox) -> None:
+    (box.home / "dead.log").write_text(CRASH)
+
+    for path in ("dead.log", "~/dead.log", str(box.home / "dead.log")):
+        told = shell.run("explain", "--host", "box", "--exit-status", "--json", path)
+        assert told.status == 1
+        cause = json.loads(told.out)["cause"]
+        assert (cause["line"], cause["line_number"]) == ("RuntimeError: no weights at all", 3)
+
+    both = shell.run("explain", "--host", "box", "dead.log", "none.log")
+    assert both.status == 2
+    assert "box:dead.log" in both.out
+    assert f"there is no log at box:{box.home}/none.log" in both.err
+
+
+def test_a_log_that_is_larger_than_the_window_is_explained_as_here(
+    shell: Shell, box: SshBox
+) -> None:
+    log = box.home / "long.log"
+    log.write_text("I did something of no interest at all\n" * 200_000 + CRASH)
+
+    there = json.loads(shell.run("explain", "--host", "box", "--json", "long.log").out)
+    here = json.loads(shell.run("explain", "--json", str(log)).out)
+
+    assert there == here
+    assert there["cause"]["line_number"] == 200_003
+
+
+def test_a_log_on_a_host_is_watched(shell: Shell, box: SshBox) -> None:
+    (box.home / "server.log").write_text(CRASH)
+
+    seen = shell.run("watch", "--host", "box", "--timeout", "20s", "~/server.log")
+
+    assert seen.status == 1
+    assert "no weights at all" in seen.out
+
+
+def test_several_hosts_are_asked_and_one_that_is_down_hides_none(
+    shell: Shell, ssh_boxes: Boxes
+) -> None:
+    box, lab = ssh_boxes("box"), ssh_boxes("lab")
+    for host in ("box", "lab"):
+        server = shell.make_server()
+        shell.run("run", "--host", host, "--name", "small", "--no-wait", "--", *server)
+    assert shell.run("logs", "small").err.startswith("firedup: small may be on ")
+
+    both = json.loads(shell.run("ps", "--all-hosts", "--json").out)
+    assert {row["host"] for row in both["runs"]} == {"box", "lab"}
+    assert both["unreached"] == []
+
+    lab.cut()
+    one = shell.run("ps", "--all", "--host", "box", "--host", "lab")
+    assert one.status == 0
+    assert [row.split()[:2] for row in one.out.splitlines()] == [["name", "host"], ["small", "box"]]
+    assert one.err.startswith("firedup: lab: ")
+    assert one.err.count("\n") == 1
+    box.cut()
+    none = shell.run("ps", "--host", "box", "--host", "lab")
+    assert none.status == 3
+    assert none.err.count("\n") == 2
+    assert shell.run("logs", "--host", "lab", "small").status == 3
+
+
+def test_a_host_that_is_not_reached_is_one_message(shell: Shell, box: SshBox) -> None:
+    box.cut()
+
+    for words in (("ps",), ("attach", "x"), ("explain", "x.log"), ("watch", "x.log")):
+        failed = shell.run(words[0], "--host", "box", *words[1:])
+        assert failed.status == 3
+        assert failed.err.startswith("firedup: box: ")
+        assert "Connection refused" in failed.err
+        assert "Traceback" not in failed.err
+
+
+@pytest.mark.parametrize("word", ["docker:", "-oProxyCommand=x", "a b", "slurm:x", "k8s:/"])
+def test_words_that_name_no_host_are_wrong_use(shell: Shell, word: str) -> None:
+    wrong = shell.run("ps", f"--host={word}")
+
+    assert wrong.status == 2
+    assert "names no host" in wrong.err
