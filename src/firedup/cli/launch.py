@@ -10,11 +10,12 @@ from firedup.cli.compose import read_command
 from firedup.cli.drive import run_async
 from firedup.cli.knowledge import read_catalogue
 from firedup.cli.option import read_limit
+from firedup.cli.recalled import complete_order
 from firedup.cli.watching import say_goes_on, say_launched, watch_launched
 from firedup.profile.schema import Catalogue
 from firedup.session.launch import launch
 from firedup.session.open import open_host
-from firedup.session.order import Order, read_env_file
+from firedup.session.order import Order
 from firedup.session.registry import Run
 
 LAUNCH_LIMIT_S = 10.0
@@ -31,24 +32,26 @@ def read_order(given: Mapping[str, Any], catalogue: Catalogue) -> Order:
     """The order that the options make."""
     words = ("engine", "target", "draft", "tp", "port", "bind")
     env, argv = read_command(given["words"], catalogue, **{word: given[word] for word in words})
-    from_file = read_env_file(given["env_file"]) if given["env_file"] else ()
     return Order(
         argv=argv,
         name=given["name"],
-        env=(*from_file, *given["env"], *env),
+        env=(*given["env"], *env),
+        env_files=given["env_files"],
         setup=given["setup"],
-        login=given["login"],
+        login=bool(given["login"]),
         cwd=given["cwd"],
         log=given["log"],
         timeout_s=read_limit(given["timeout_s"]),
         force=given["force"],
         hooks=given["hooks"],
+        notify=given["notify"],
         engine=given["engine"],
     )
 
 
 async def _launch_and_watch(order: Order, catalogue: Catalogue, given: Mapping[str, Any]) -> int:
     async with open_host(given["host"] or "local") as agent:
+        order = complete_order(agent, order, given)
         run = await _launch_whole(launch(agent, catalogue, order))
         if given["no_wait"]:
             say_launched(run, as_json=given["as_json"])

@@ -8,8 +8,9 @@ import click
 
 from firedup.cli import option
 from firedup.cli.command import command as make_command
+from firedup.cli.notify import Address
 
-HOOK_EVENTS = ("ready", "crashed", "stalled")
+HOOK_EVENTS = ("ready", "crashed", "stalled", "exited")
 
 
 @make_command(
@@ -17,6 +18,7 @@ HOOK_EVENTS = ("ready", "crashed", "stalled")
     takes_command=True,
     example="""
     firedup run --name kimi -- CUDA_VISIBLE_DEVICES=0,1 vllm serve Qwen/Qwen3-8B --port 8000
+    firedup run --host box --setup '. sgl/bin/activate' -- sglang serve --model-path /models/K2
     firedup run --engine sglang --target /models/K2 --draft /models/K2-eagle3 --tp 8
     """,
 )
@@ -25,10 +27,18 @@ HOOK_EVENTS = ("ready", "crashed", "stalled")
     "--name", metavar="NAME", help="A label for the run; else one is made from the command."
 )
 @click.option("--env", "env", multiple=True, type=option.Variable(), help="Set a variable.")
-@click.option("--env-file", metavar="FILE", help="Set the variables of a file of K=V lines.")
+@click.option(
+    "--env-file",
+    "env_files",
+    multiple=True,
+    metavar="FILE",
+    help="Set the variables of a file of K=V lines that lies on the host; may be repeated.",
+)
 @click.option("--setup", metavar="SHELL", help="Shell before it: 'source venv/bin/activate'.")
-@click.option("--login", is_flag=True, help="Launch from a login shell.")
-@click.option("--cwd", metavar="DIR", help="The server's working folder; else this one.")
+@click.option("--login/--no-login", default=None, help="Launch from a login shell, or not.")
+@click.option(
+    "--cwd", metavar="DIR", help="The server's folder; else this one, on a host the home there."
+)
 @click.option("--log", metavar="PATH", help="Where its output goes; else into the run folder.")
 @option.timeout
 @option.until
@@ -39,8 +49,15 @@ HOOK_EVENTS = ("ready", "crashed", "stalled")
     multiple=True,
     type=(click.Choice(HOOK_EVENTS), str),
     metavar="EVENT CMD",
-    help="A shell command to run on the host when it is ready, crashed or stalled; it is run while"
-    " somebody watches, so that with --no-wait it waits for firedup attach.",
+    help="A shell command to run on the host when it is ready, crashed, stalled or exited, whether"
+    " somebody watches or not; may be repeated.",
+)
+@click.option(
+    "--notify",
+    multiple=True,
+    type=Address(),
+    metavar="URL",
+    help="An address that gets a JSON object by POST, from the host, on each of these events.",
 )
 @option.no_wait
 @click.option("--force", is_flag=True, help="Launch even when the checks say it is doomed.")
@@ -63,6 +80,8 @@ def command(**given: Any) -> int:
     COMMAND is executed as it is, not parsed by a shell; words K=V before it are environment. Before
     the launch the program, the ports and the paths are checked. With --engine and --target the
     command is composed, and words after -- are added to it. Ctrl-C leaves the server running.
+    With --host all paths are those of the host; what firedup host remembers of it is used where no
+    option says otherwise.
     """
     from firedup.cli.launch import launch_and_watch
 
