@@ -16,19 +16,19 @@ from firedup.session.hook import Teller
 LINKS = [cast("Agent", "first"), cast("Agent", "second")]
 
 
-def snapshot(verdict: Verdict) -> Snapshot:
-    return Snapshot(0, None, Explanation(None, None, verdict, None, None, 1.0))
+def snapshot(verdict: Verdict, *, exited: bool | None = None) -> Snapshot:
+    return Snapshot(0, None, Explanation(None, None, verdict, None, exited, 1.0))
 
 
 class Listener:
-    """Notes with which link it was told; fails as often as there are `errors`."""
+    """Notes with which link it was told of what; fails as often as there are `errors`."""
 
     def __init__(self, *errors: Exception) -> None:
         self.errors = list(errors)
-        self.told: list[tuple[Any, Verdict]] = []
+        self.told: list[tuple[Any, str]] = []
 
-    async def __call__(self, agent: Agent, now: Snapshot) -> None:
-        self.told.append((agent, now.explanation.verdict))
+    async def __call__(self, agent: Agent, _now: Snapshot, event: str) -> None:
+        self.told.append((agent, event))
         if self.errors:
             raise self.errors.pop(0)
 
@@ -40,7 +40,7 @@ async def test_what_a_broken_link_swallowed_is_told_again() -> None:
     for _ in range(3):
         await teller.tell(partial(next, links), snapshot(Verdict.READY), is_over=False)
 
-    assert listener.told == [("first", Verdict.READY), ("second", Verdict.READY)]
+    assert listener.told == [("first", "ready"), ("second", "ready")]
 
 
 async def test_at_the_end_a_renewed_link_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -63,6 +63,30 @@ async def test_what_the_host_refuses_is_not_told_again() -> None:
         await teller.tell(lambda: LINKS[0], snapshot(Verdict.READY), is_over=True)
 
     assert len(listener.told) == 1
+
+
+async def test_a_crash_is_told_before_the_end_and_both_once_all_is_over() -> None:
+    listener = Listener()
+    teller = Teller(listener)
+    crashed = snapshot(Verdict.CRASHED, exited=True)
+
+    await teller.tell(lambda: LINKS[0], crashed, is_over=False)
+    assert listener.told == []
+    for _ in range(2):
+        await teller.tell(lambda: LINKS[0], crashed, is_over=True)
+
+    assert [event for _, event in listener.told] == ["crashed", "exited"]
+
+
+@pytest.mark.parametrize("exited", [False, None])
+async def test_a_server_that_lives_or_that_nobody_knows_has_not_exited(exited: bool | None) -> None:
+    listener = Listener()
+
+    await Teller(listener).tell(
+        lambda: LINKS[0], snapshot(Verdict.CRASHED, exited=exited), is_over=True
+    )
+
+    assert [event for _, event in listener.told] == ["crashed"]
 
 
 async def test_whoever_watches_sees_the_verdict_before_the_hook_is_run(

@@ -22,6 +22,7 @@ from firedup.session.registry import Run
 from firedup.session.run import watch_run
 from firedup.session.status import NO_CONCLUSION, exit_status
 from firedup.session.watch import Watching
+from firedup.view.redact import clean
 
 
 def read_watching(given: Mapping[str, Any], showing: Showing) -> Watching:
@@ -33,6 +34,7 @@ def read_watching(given: Mapping[str, Any], showing: Showing) -> Watching:
         lost_after_s=read_limit(given["lost_after_s"]),
         tail_lines=showing.tail_lines,
         highlight=re.compile(words) if showing.chosen == "classic" else None,
+        clean=clean,
     )
 
 
@@ -69,13 +71,6 @@ def say_goes_on(run: Run) -> None:
 def say_launched(run: Run, *, as_json: bool) -> None:
     """What `--no-wait` prints."""
     remember_run(run, None)
-    if run.manifest.hooks:
-        from firedup.view.phrase import name_for_shell
-
-        name = name_for_shell(run.label)
-        click.echo(
-            f"the commands of --on run while somebody watches: firedup attach {name}", err=True
-        )
     if as_json:
         from firedup.cli.rows import make_row
         from firedup.view.record import SCHEMA, render_json
@@ -84,8 +79,6 @@ def say_launched(run: Run, *, as_json: bool) -> None:
         click.echo(render_json({"schema": SCHEMA, **record_row(make_row(run)), "log": run.log}))
         return
     from firedup.view.phrase import name_place
-    from firedup.view.redact import clean
-
     host = run.label.host
     where = "" if host == LOCAL else f" on {clean(host)}"
     click.echo(f"launched {clean(run.label.name)}{where} as {run.label.id}")

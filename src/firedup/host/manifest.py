@@ -31,12 +31,78 @@ class Hook:
 
 
 @dataclass(frozen=True, slots=True)
+class Sign:
+    """A pattern of a log line; `fixed` are texts of which every match holds one, if there are."""
+
+    pattern: str
+    fixed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """Where a token is asked for, and with which JSON."""
+
+    path: str
+    body: str
+
+
+@dataclass(frozen=True, slots=True)
+class KeyPlace:
+    """Which options and variables hold the API key of a server; names, never a key."""
+
+    options: tuple[str, ...] = ()
+    file_options: tuple[str, ...] = ()
+    env: tuple[str, ...] = ()
+    separator: str | None = None
+    abbreviates: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What counts as movement between two samples, and how long there may be none."""
+
+    cpu_share: float
+    read_bytes: int
+    growth_bytes: int
+    patience_s: float
+    frozen_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """What a keeper needs to conclude by itself how its server is, while no client does.
+
+    `causes` name failures by the number of the signal that ended the server, "oom" and "port".
+    `grace_s` is how long the keeper leaves the telling to a client that watches.
+    """
+
+    ready: tuple[Sign, ...]
+    stop: tuple[Sign, ...]
+    bind: str | None
+    address: str
+    port: int | None
+    health: str
+    token: tuple[Route, ...]
+    token_s: float
+    limits: Limits
+    causes: Mapping[str, str]
+    grace_s: float
+    post_pauses_s: tuple[float, ...]
+    generates: bool = True
+    hides_ready_line: bool = False
+    tls: bool = False
+    key: KeyPlace | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Manifest:
     """What a server was launched with; `log`, `cwd`, `boot_id`, `launched` are filled on the host.
 
-    `env` holds only what was added. `setup` is shell text that runs before the command. None for
-    `log` is server.log in the run folder, None for `cwd` the home on the host. `nodes` are the hosts
-    of a run on several, the head first, as `--host` takes them, and `node` is which of them this is.
+    `env` holds only what was added; `env_files` are read on the host and their values stay there.
+    `hooks` and `notify` (addresses) are told of what happens; `recipe` is for the keeper who tells.
+    `setup` is shell text that runs before the command. None for `log` is server.log in the run
+    folder, None for `cwd` the home on the host. `nodes` are the hosts of a run on several, the head
+    first, as `--host` takes them, and `node` is which of them this is.
     """
 
     id: str
@@ -52,6 +118,9 @@ class Manifest:
     firedup: str = ""
     restarted_from: str | None = None
     hooks: tuple[Hook, ...] = ()
+    notify: tuple[str, ...] = ()
+    env_files: tuple[str, ...] = ()
+    recipe: Recipe | None = None
     nodes: tuple[str, ...] = ()
     node: int = 0
     boot_id: str | None = None

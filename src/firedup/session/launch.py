@@ -14,12 +14,15 @@ from firedup.core.model import Finding, ServerSpec
 from firedup.host.base import OperationError
 from firedup.host.launch import launch_server
 from firedup.host.link import Agent
-from firedup.host.manifest import Hook, Manifest, new_run_id
+from firedup.host.manifest import Hook, Manifest, Recipe, new_run_id
+from firedup.probe.target import make_target
 from firedup.profile.command import read_command
 from firedup.profile.schema import Catalogue
 from firedup.session.order import Order, check_name
 from firedup.session.preflight import check_launch
+from firedup.session.recipe import make_recipe
 from firedup.session.registry import Run, find_run
+from firedup.session.variables import fetch_variable_names, variable_paths
 
 
 def folder_of(agent: Agent, order: Order) -> str:
@@ -39,9 +42,13 @@ def name_of(order: Order, spec: ServerSpec) -> str:
     return base.removesuffix(".gguf").lower() or "server"
 
 
-def spec_of(order: Order, catalogue: Catalogue) -> ServerSpec:
-    """What the command says; the engine as the order names it, if it does."""
-    spec = read_command(order.argv, dict(order.env), catalogue)
+def spec_of(order: Order, catalogue: Catalogue, names: Collection[str] = ()) -> ServerSpec:
+    """What the command says; the engine as the order names it, if it does.
+
+    `names` are variables that have values which only the host knows.
+    """
+    env = dict.fromkeys(names, "?") | dict(order.env)
+    spec = read_command(order.argv, env, catalogue)
     return replace(spec, engine=order.engine) if order.engine is not None else spec
 
 
@@ -50,12 +57,14 @@ async def refuse_doomed(
 ) -> None:
     """RefusedError when the pre-flight speaks against `order`, unless it is to be forced.
 
-    `own` are processes that will be gone by then, such as those of a server to be restarted.
+    UsageError for a file of variables that cannot be read, forced or not. `own` are processes that
+    will be gone by then, such as those of a server to be restarted.
     """
+    names = await fetch_variable_names(agent, order)
     if not order.force:
         spec, cwd = spec_of(order, catalogue), folder_of(agent, order)
         name_of(order, spec)
-        refuse(await check_launch(agent, order, spec, cwd, own))
+        refuse(await check_launch(agent, order, spec, cwd, own, names=names))
 
 
 async def launch(agent: Agent, catalogue: Catalogue, order: Order) -> Run:
@@ -65,7 +74,8 @@ async def launch(agent: Agent, catalogue: Catalogue, order: Order) -> Run:
     program did not begin.
     """
     await refuse_doomed(agent, catalogue, order)
-    spec, cwd = spec_of(order, catalogue), folder_of(agent, order)
+    names = await fetch_variable_names(agent, order)
+    spec, cwd = spec_of(order, catalogue, names), folder_of(agent, order)
     clock = await agent.call("clock")
     name = name_of(order, spec)
     place = order.place
@@ -84,6 +94,9 @@ async def launch(agent: Agent, catalogue: Catalogue, order: Order) -> Run:
         firedup=__version__,
         restarted_from=order.restarted_from,
         hooks=tuple(Hook(on, command) for on, command in order.hooks),
+        notify=order.notify,
+        env_files=variable_paths(agent, order),
+        recipe=_recipe_for(agent, catalogue, order, spec),
         nodes=place.hosts if place else (),
         node=place.rank if place else 0,
     )
@@ -99,6 +112,16 @@ async def launch(agent: Agent, catalogue: Catalogue, order: Order) -> Run:
             todo="Check the program's name and mode, the folder it runs in, and the path of --log.",
         ) from error
     return await find_run(agent, run_id)
+
+
+def _recipe_for(
+    agent: Agent, catalogue: Catalogue, order: Order, spec: ServerSpec
+) -> Recipe | None:
+    """What the keeper needs to tell of events; None when nobody wants to be told."""
+    if not order.hooks and not order.notify:
+        return None
+    target = make_target(agent, spec, catalogue.profile(spec.engine), run_folder="")
+    return make_recipe(target, catalogue.rules_for(spec.engine))
 
 
 def refuse(findings: Sequence[Finding]) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from firedup.core.error import UsageError
 from firedup.session.nodes import NodePlan
-from firedup.session.order import Order, parse_words, read_env_file
+from firedup.session.order import Order, parse_words
 
 # What may stand at the top, for all nodes, or in a [[node]] table, for one.
 _SHARED = ("command", "flags", "env", "env_file", "cwd", "log", "setup", "login")
@@ -77,8 +77,7 @@ def parse_nodes(table: Mapping[str, Any], path: str, common: Order) -> NodesFile
 def _apply(order: Order, table: Mapping[str, Any], where: str) -> Order:
     """`order` with what `table` says; a command replaces one, flags and variables are added."""
     env = dict(order.env)
-    if (file := _text(table, "env_file", where)) is not None:
-        env |= dict(read_env_file(file))
+    file = _text(table, "env_file", where)
     env |= _variables(table, where)
     argv = order.argv
     if "command" in table:
@@ -89,6 +88,7 @@ def _apply(order: Order, table: Mapping[str, Any], where: str) -> Order:
         order,
         argv=argv,
         env=tuple(env.items()),
+        env_files=(*order.env_files, file) if file is not None else order.env_files,
         cwd=_text(table, "cwd", where) or order.cwd,
         log=_text(table, "log", where) or order.log,
         setup=_text(table, "setup", where) or order.setup,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from firedup.core.error import UsageError
 
@@ -27,9 +26,11 @@ class Place:
 class Order:
     """A launch as asked for. `argv` is executed, never parsed by a shell.
 
-    `env` are additions to the host's environment. `setup` is a line of shell that runs before, in
-    the same shell, such as "source venv/bin/activate"; `login` makes it a login shell. `cwd` and
-    `log` are paths on the host. `force` launches even when the pre-flight says that it is doomed.
+    `env` are additions to the host's environment, `env_files` files there with more of them.
+    `setup` is a line of shell that runs before, in the same shell, such as "source
+    venv/bin/activate"; `login` makes it a login shell. `cwd` and `log` are paths on the host.
+    `force` launches even when the pre-flight says that it is doomed. `hooks` are (event, command)
+    pairs, `notify` addresses that are told of every event.
     """
 
     argv: tuple[str, ...]
@@ -42,6 +43,8 @@ class Order:
     timeout_s: float | None = None
     force: bool = False
     hooks: tuple[tuple[str, str], ...] = ()
+    notify: tuple[str, ...] = ()
+    env_files: tuple[str, ...] = ()
     engine: str | None = None
     restarted_from: str | None = None
     place: Place | None = None
@@ -81,34 +84,3 @@ def check_name(name: str) -> str:
             f"a run cannot be called {shown[:80]!r}", why=why, todo="Choose another --name."
         )
     return name
-
-
-def read_env_file(path: str) -> tuple[tuple[str, str], ...]:
-    """The `K=V` lines of a file; blank lines, `#` comments and `export ` are allowed."""
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"the environment file {path} cannot be read", why=str(error)) from error
-    pairs = []
-    for number, raw in enumerate(text.splitlines(), 1):
-        line = raw.strip().removeprefix("export ").strip()
-        if not line or line.startswith("#"):
-            continue
-        found = _ASSIGNMENT.match(line)
-        if found is None:
-            raise UsageError(
-                f"line {number} of {path} is no K=V pair",
-                evidence=f"line     {line}",
-                todo="Write one NAME=value per line; quotes around the value are optional.",
-            )
-        value = found[2]
-        if value[:1] in ("'", '"') and (len(value) == 1 or value[-1] != value[0]):
-            raise UsageError(
-                f"line {number} of {path} has a quote without its other half",
-                evidence=f"line     {found[1]}=…",
-                todo="Close the quote on the same line, or leave both out.",
-            )
-        if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'":
-            value = value[1:-1]
-        pairs.append((found[1], value))
-    return tuple(pairs)

@@ -14,16 +14,23 @@ from firedup.session.order import Order
 
 
 async def check_launch(
-    agent: Agent, order: Order, spec: ServerSpec, cwd: str, own: Collection[int] = ()
+    agent: Agent,
+    order: Order,
+    spec: ServerSpec,
+    cwd: str,
+    own: Collection[int] = (),
+    *,
+    names: Collection[str] = (),
 ) -> list[Finding]:
     """Reasons why the launch is doomed, most telling first; empty when nothing speaks against it.
 
     `cwd` is the absolute folder on the host in which the command will run. `own` are processes that
-    will be gone by then, so that their ports count as free.
+    will be gone by then, so that their ports count as free. `names` are variables whose values only
+    the host knows.
     """
     found: list[Finding] = []
     found += await _check_folder(agent, cwd)
-    if order.setup is None and not order.login:
+    if order.setup is None and not order.login and "PATH" not in names:
         found += await _check_program(agent, order, cwd)
     found += await _check_ports(agent, spec, own)
     for path, role in ((spec.model, "model"), (spec.draft, "drafter")):

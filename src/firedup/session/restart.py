@@ -59,6 +59,8 @@ async def restart_run(
         log=None if run.log.startswith(f"{run.folder}/") else run.log,
         timeout_s=manifest.timeout_s,
         hooks=tuple((hook.on, hook.command) for hook in manifest.hooks),
+        notify=manifest.notify,
+        env_files=manifest.env_files,
         engine=run.spec.engine,
         restarted_from=manifest.id,
         force=force,

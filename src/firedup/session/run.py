@@ -22,7 +22,7 @@ from firedup.profile.schema import Catalogue
 from firedup.session.clock import HostClock
 from firedup.session.family import find_family
 from firedup.session.history import History, load_history, position_after, read_stop, replay_history
-from firedup.session.hook import Teller, run_hooks
+from firedup.session.hook import Teller, attend_run, run_hooks
 from firedup.session.recorder import Recorder
 from firedup.session.registry import Run
 from firedup.session.sample import feed_samples
@@ -70,8 +70,8 @@ async def _prepare(
     _record_past(recorder, begun, history)
     async for event in replay_history(agent, run.log, history):
         pipeline.feed(event)
-    if manifest.hooks:
-        watch.teller = Teller(partial(run_hooks, run.label.id))
+    if manifest.hooks or manifest.notify:
+        watch.teller = Teller(partial(run_hooks, run.label.id, watching.clean))
     if state.exit is not None:
         # All is known, and what follows in the log is a later run's.
         pipeline.feed(state.exit.event)
@@ -136,6 +136,8 @@ def _add_feeders(watch: Watch, catalogue: Catalogue, run: Run, since_ns: int) ->
                 samples.cancel()
 
     watch.feeders += [take_samples, take_end]
+    if watch.teller is not None:
+        watch.feeders.append(partial(attend_run, run.label.id))
     profile = catalogue.profile(run.spec.engine)
     target = make_target(watch.agent, run.spec, profile, run_folder=run.folder)
 

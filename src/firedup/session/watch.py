@@ -62,6 +62,7 @@ class Watching:
     prompt: str | None = None
     max_tokens: int | None = None
     token_s: float = DEADLINE_S
+    clean: Callable[[str], str] | None = None  # for a log line on its way to a hook
 
 
 # A task that feeds events with the agent it is given; started again with a new agent when the link

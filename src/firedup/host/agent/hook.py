@@ -66,7 +66,9 @@ def count_hooks(manifest: "dict[str, Any]", event: str) -> int:
     """How many commands and addresses want to know of `event`."""
     if event not in HOOK_EVENTS:
         return 0
-    return len(hook_commands(manifest, event)) + len(manifest.get("notify") or ())
+    # Of a run on several nodes it is the head that becomes ready.
+    is_ours = event != "ready" or not manifest.get("node")
+    return len(hook_commands(manifest, event)) + len(manifest.get("notify") or ()) * is_ours
 
 
 def hook_commands(manifest: "dict[str, Any]", event: str) -> "list[str]":

@@ -69,4 +69,5 @@ class Stillness:
         frozen_ns = self._at_ns if self._frozen_ns is None else self._frozen_ns
         if (self._at_ns - frozen_ns) / _A_SECOND >= self._limits["frozen_s"]:
             return True
-        return not is_up and (self._at_ns - self._moved_ns) / _A_SECOND >= self._limits["patience_s"]
+        idle_s = (self._at_ns - self._moved_ns) / _A_SECOND
+        return not is_up and idle_s >= self._limits["patience_s"]

@@ -1,0 +1,110 @@
+"""What a keeper needs to conclude by itself how its server is, made from the engine's profile."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from firedup.core.completion import build_request
+from firedup.core.ending import SIGNAL_NAMES, cause_of_exit, cause_of_owner
+from firedup.core.event import Exited, PortOwner
+from firedup.core.liveness import (
+    DEFAULT_PATIENCE_S,
+    MIN_CPU_SHARE,
+    MIN_GROWTH_BYTES,
+    MIN_READ_BYTES,
+    PATIENCE_S,
+    STOPPED_PATIENCE_S,
+)
+from firedup.core.model import Ownership, Stage
+from firedup.core.rule import Rule
+from firedup.host.http import KeySource
+from firedup.host.manifest import KeyPlace, Limits, Recipe, Route, Sign
+from firedup.probe.target import Target
+from firedup.probe.token import (
+    CANNOT_GENERATE,
+    DEADLINE_S,
+    PROMPT,
+    TOKENS_PLAIN,
+    TOKENS_SPECULATING,
+)
+from firedup.profile.pattern import PatternError, parse_pattern
+
+# How long a keeper that has concluded something leaves the telling to a client that watches.
+CLIENT_GRACE_S = 15.0
+# Between the tries to post to an address.
+POST_PAUSES_S = (2.0, 10.0)
+
+# A keeper knows no stages, so it has the patience of the most patient one.
+LIMITS = Limits(
+    cpu_share=MIN_CPU_SHARE,
+    read_bytes=MIN_READ_BYTES,
+    growth_bytes=MIN_GROWTH_BYTES,
+    patience_s=max(DEFAULT_PATIENCE_S, *PATIENCE_S.values()),
+    frozen_s=STOPPED_PATIENCE_S,
+)
+
+
+def make_recipe(target: Target, rules: Iterable[Rule]) -> Recipe:
+    """The recipe for the server at `target`, by the `rules` of its engine."""
+    spec, rules = target.spec, tuple(rules)
+    model = spec.served_name or spec.model
+    tokens = TOKENS_SPECULATING if spec.asks_for_speculation else TOKENS_PLAIN
+    return Recipe(
+        ready=_signs(rule for rule in rules if rule.stage is Stage.READY),
+        stop=_signs(rule for rule in rules if rule.is_stop),
+        hides_ready_line=spec.hides_ready_line,
+        bind=spec.bind,
+        address=target.address,
+        port=spec.port,
+        tls=spec.has_tls,
+        health=spec.health_path or target.http.health or "/health",
+        generates=spec.purpose not in CANNOT_GENERATE,
+        token=tuple(
+            Route(path, build_request(path, model, PROMPT, tokens))
+            for path in target.http.completions
+        ),
+        token_s=DEADLINE_S,
+        key=_key_place(target.key) if target.key is not None else None,
+        limits=LIMITS,
+        causes=_name_causes(),
+        grace_s=CLIENT_GRACE_S,
+        post_pauses_s=POST_PAUSES_S,
+    )
+
+
+def _signs(rules: Iterable[Rule]) -> tuple[Sign, ...]:
+    """The patterns as Python on the host reads them; the few that it could not are left out."""
+    found = []
+    for rule in rules:
+        try:
+            re.compile(rule.pattern.encode())
+            fixed = parse_pattern(rule.pattern).fixed
+        except (re.error, PatternError):
+            continue
+        found.append(Sign(rule.pattern, fixed or ()))
+    return tuple(found)
+
+
+def _key_place(source: KeySource) -> KeyPlace:
+    return KeyPlace(
+        options=source.options,
+        file_options=source.file_options,
+        env=source.env,
+        separator=source.separator,
+        abbreviates=source.abbreviates,
+    )
+
+
+def _name_causes() -> dict[str, str]:
+    """The classes of the causes that no log line tells: by signal, of memory, of the port."""
+
+    def name(signal: int, *, oom_killed: bool) -> str:
+        end = Exited(0, 0, 0, None, signal, oom_killed=oom_killed)
+        return cause_of_exit(end, None, was_ready=False).failure
+
+    silent = name(0, oom_killed=False)
+    known = {str(number): name(number, oom_killed=False) for number in SIGNAL_NAMES}
+    told = {number: failure for number, failure in known.items() if failure != silent}
+    port = cause_of_owner(PortOwner(0, 0, Ownership.NO), None).failure
+    return told | {"oom": name(9, oom_killed=True), "port": port}
