@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from firedup.cli import option
+from firedup.cli import nodeoption, option
 from firedup.cli.command import command as make_command
 from firedup.cli.notify import Address
 
@@ -72,6 +72,8 @@ HOOK_EVENTS = ("ready", "crashed", "stalled", "exited")
 @click.option("--port", type=click.IntRange(1, 65535), metavar="N", help="Its port, to compose it.")
 @click.option("--bind", metavar="ADDRESS", help="Its address, to compose it.")
 @option.host
+@nodeoption.nodes_file
+@nodeoption.nodes
 @option.profiles
 @option.showing
 def command(**given: Any) -> int:
@@ -81,8 +83,13 @@ def command(**given: Any) -> int:
     the launch the program, the ports and the paths are checked. With --engine and --target the
     command is composed, and words after -- are added to it. Ctrl-C leaves the server running.
     With --host all paths are those of the host; what firedup host remembers of it is used where no
-    option says otherwise.
+    option says otherwise. With --nodes or --node one run has a server on each of several hosts, and
+    {rank}, {nnodes} and {head} in the command are filled in.
     """
+    if nodeoption.asks_for_nodes(given):
+        from firedup.cli.nodes import launch_nodes_and_watch
+
+        return launch_nodes_and_watch(given)
     from firedup.cli.launch import launch_and_watch
 
     return launch_and_watch(given)

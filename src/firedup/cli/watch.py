@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from firedup.cli import option
+from firedup.cli import nodeoption, option
 from firedup.cli.command import command as make_command
 
 
@@ -18,7 +18,7 @@ from firedup.cli.command import command as make_command
     firedup watch server.log --format classic --every 15 --width 120 --tail 30
     """,
 )
-@click.argument("log")
+@click.argument("log", required=False)
 @click.option(
     "--pid",
     type=click.IntRange(1),
@@ -32,14 +32,22 @@ from firedup.cli.command import command as make_command
 @option.engine
 @option.patterns
 @option.host
+@nodeoption.nodes
 @option.profiles
 @option.showing
 def command(**given: Any) -> int:
     """Watch a server by its log until it is ready or has failed.
 
     The server is found by itself: it is the process that holds LOG open for writing. A LOG that
-    does not exist yet is waited for. The patterns are for programs that no profile knows.
+    does not exist yet is waited for. The patterns are for programs that no profile knows. With
+    --node HOST=LOG, once for each, the nodes of one server on several hosts are watched together.
     """
+    if nodeoption.asks_for_nodes(given):
+        from firedup.cli.nodes_watched import watch_nodes_to_verdict
+
+        return watch_nodes_to_verdict(given)
+    if given["log"] is None:
+        raise click.MissingParameter(param_hint="'LOG'", param_type="argument")
     from firedup.cli.watched import watch_to_verdict
 
     return watch_to_verdict(given)

@@ -36,7 +36,7 @@ def make_orders(
     orders = []
     for rank, plan in enumerate(plans):
         order = fill_order(plan.order, rank=rank, count=len(plans), head=head)
-        if order.argv == plan.order.argv:
+        if not any("{rank}" in word for word in plan.order.argv):
             order = _add_rank(catalogue, order, rank)
         if rank > 0:
             order = replace(order, hooks=tuple(h for h in order.hooks if h[0] not in _HEAD_ONLY))
