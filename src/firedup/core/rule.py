@@ -52,6 +52,7 @@ class Rule:
     meaning: str = ""
     remedy: str | None = None
     remedies: Mapping[Stage, str] = field(default_factory=dict)  # by stage, before `remedy`
+    mentions: tuple[str, ...] = ()  # flags and variables whose values the remedy may quote
     unit: str = ""  # what a progress rule counts
     is_identity: bool = False  # only this engine prints it
     is_start: bool = False  # a new start of a server begins here
