@@ -84,10 +84,6 @@ load-weights, draft-load, kv-cache, compile, graph-capture, warmup, ready, servi
   profile.toml:6
 Did you mean "load-weights"?""",
     "failure-without-remedy": """\
-profile toy, rule out-of-toys: needs meaning
-  profile.toml:8
-One sentence that a user understands.
-
 profile toy, rule out-of-toys: needs remedy
   profile.toml:8
 Say what the user can do.""",
@@ -101,6 +97,31 @@ profile toy, rule speed: names gauges that the pattern does not capture: waiting
 profile toy, rule speed: is a gauge without literal
   profile.toml:9
 Give the fixed text that each such line holds.""",
+    "unknown-class": """\
+profile toy, rule package-lost: the class cannot be used
+  profile.toml:6
+  class = "missing-pakage"
+           ^^^^^^^^^^^^^^ no such class
+Did you mean "missing-package"? A class of your own needs a [[class]] table with id and meaning.""",
+    "class-without-meaning": """\
+class out-of-toys: a class needs meaning
+  profile.toml:4
+One sentence that holds for all of its rules.""",
+    "class-taken": """\
+class out-of-toys: the id is taken
+  profile.toml:9
+  first used at profile.toml:5
+A class is described once.""",
+    "unknown-family": """\
+class out-of-toys: the family cannot be used
+  profile.toml:6
+  family = "gpu-memry"
+            ^^^^^^^^^ no such family
+Did you mean "gpu-memory"?""",
+    "mention-no-flag": """\
+profile toy, rule package-lost: mentions has "toy size", which is neither a flag nor a variable
+  profile.toml:10
+Such as "--port", "-ngl" or "NCCL_ALGO".""",
     "unknown-folder": """\
 profile toy: extends "shard", which is no folder of rules
   profile.toml:1

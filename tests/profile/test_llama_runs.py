@@ -36,18 +36,18 @@ FAILED = [name for name in LOGS if name not in (*CAME_UP, *STILL_LOADING)]
 # What was induced, as the second part of a log's name tells → the class of its cause.
 CLASSES = {
     "bad-value": "bad-argument",
-    "ctx-too-big-ulimit-v": "cpu-out-of-memory",
-    "hidden": "ggml-assert",
-    "layers-launchx": "ggml-assert",
-    "layers-llama-server": "ggml-assert",
+    "ctx-too-big-ulimit-v": "host-out-of-memory",
+    "hidden": "engine-assertion",
+    "layers-launchx": "engine-assertion",
+    "layers-llama-server": "engine-assertion",
     "missing-draft": "model-not-found",
     "missing-model": "model-not-found",
-    "nobt": "ggml-assert",
-    "not-gguf": "not-a-gguf-file",
+    "nobt": "engine-assertion",
+    "not-gguf": "checkpoint-corrupt",
     "port-in-use": "port-in-use",
     "removed-flag": "bad-argument",
     "truncated-half": "checkpoint-incomplete",
-    "truncated-header": "corrupt-gguf",
+    "truncated-header": "checkpoint-corrupt",
     "unknown-flag": "bad-argument",
 }
 

@@ -35,6 +35,10 @@ MORE_FOR_SGLANG = """\
 schema = 1
 engine = "sglang"
 
+[[class]]
+id = "house-rule-broken"
+meaning = "A rule of the house was broken."
+
 [[rule]]
 id = "house-rule"
 class = "house-rule-broken"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from firedup.profile.failure import join_classes, with_class
 from firedup.profile.parse import Parsed, parse_file
 from firedup.profile.problem import Problem, label_of
 from firedup.profile.read import SourceFile
@@ -28,13 +29,20 @@ def join_files(files: Sequence[SourceFile], digest: str = "") -> Joined:
     origins: dict[str, bool] = {}  # rule name → whether it came with firedup
     problems: list[Problem] = []
     engines: dict[str, Place] = {}
-    for file, parsed in _parse_all(files):
+    everything = _parse_all(files)
+    known = join_classes([(item, f.is_builtin) for f, p in everything for item in p.described])
+    classes = {item.id: item for item in known.classes}
+    for file, parsed in everything:
         problems += parsed.problems
         if not file.is_builtin and (engine := parsed.engine or file.folder):
             engines.setdefault(engine, Place(file.path, 1))
         if parsed.profile is not None:
             profiles[parsed.profile.engine] = parsed.profile
-        for entry in parsed.entries:
+        for written in parsed.entries:
+            entry = with_class(written, classes)
+            if isinstance(entry, Problem):
+                problems.append(entry)
+                continue
             name = entry.rule.name
             if name in entries and origins[name] == file.is_builtin:
                 problems.append(
@@ -49,8 +57,10 @@ def join_files(files: Sequence[SourceFile], digest: str = "") -> Joined:
             entries[name] = entry
             origins[name] = file.is_builtin
     own = tuple(entry for name, entry in entries.items() if not origins[name])
-    catalogue = Catalogue(tuple(profiles.values()), tuple(entries.values()), digest)
-    return Joined(catalogue, tuple(problems), own, engines)
+    catalogue = Catalogue(
+        tuple(profiles.values()), tuple(entries.values()), digest, known.families, known.classes
+    )
+    return Joined(catalogue, (*known.problems, *problems), own, engines)
 
 
 def _parse_all(files: Sequence[SourceFile]) -> list[tuple[SourceFile, Parsed]]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
 from firedup.core.model import Severity, Stage
 from firedup.core.rule import Edge, Role, Rule
+from firedup.profile.failure import read_class, read_family, read_mentions, read_remedies
 from firedup.profile.place import Outline
 from firedup.profile.problem import Problem
 from firedup.profile.schema import (
@@ -18,6 +19,8 @@ from firedup.profile.schema import (
     Compose,
     EngineProfile,
     Entry,
+    FailureClass,
+    Family,
     Http,
     Place,
     StopRow,
@@ -39,6 +42,7 @@ class Parsed:
     entries: tuple[Entry, ...]
     problems: tuple[Problem, ...]
     engine: str | None = None  # the engine the file itself names
+    described: tuple[FailureClass | Family, ...] = ()
 
 
 @lru_cache(maxsize=256)
@@ -75,8 +79,9 @@ def parse_file(text: str, path: str, engine: str | None = None) -> Parsed:
         for index, table in enumerate(tables)
         if (entry := reader.entry(table, index, engine)) is not None
     )
+    families, classes = tuple(reader.families(top)), tuple(reader.classes(top))
     top.close()
-    return Parsed(profile, entries, tuple(problems), named)
+    return Parsed(profile, entries, tuple(problems), named, (*families, *classes))
 
 
 class _Reader:
@@ -201,8 +206,20 @@ class _Reader:
             rows.append(StopRow(signal or "TERM", stages, to, grace_s))
         return tuple(rows)
 
+    def families(self, top: Table) -> Iterator[Family]:
+        for index, data in enumerate(self.tables("family", top)):
+            t = self._table(data, _label("family", data, index), "family", index)
+            yield read_family(t)
+            t.close()
+
+    def classes(self, top: Table) -> Iterator[FailureClass]:
+        for index, data in enumerate(self.tables("class", top)):
+            t = self._table(data, _label("class", data, index), "class", index)
+            yield read_class(t)
+            t.close()
+
     def entry(self, data: dict[str, object], index: int, engine: str | None) -> Entry | None:
-        label = f"rule {data.get('id', f'number {index + 1}')}"
+        label = _label("rule", data, index)
         if engine is not None:
             label = f"profile {engine}, {label}"
         before = len(self._problems)
@@ -217,11 +234,6 @@ class _Reader:
         pattern = t.text("pattern")
         if not pattern:
             t.complain("a rule needs pattern = '…'", "pattern")
-        remedies = {
-            stage: text
-            for word, text in t.mapping("remedies").items()
-            if (stage := t.choose(word, "remedies", Stage)) is not None
-        }
         rule = Rule(
             id=identifier or "",
             pattern=pattern or "",
@@ -234,7 +246,8 @@ class _Reader:
             severity=t.choice("severity", Severity) or Severity.WARNING,
             meaning=t.text("meaning") or "",
             remedy=t.text("remedy"),
-            remedies=remedies,
+            remedies=read_remedies(t),
+            mentions=read_mentions(t),
             unit=t.text("unit") or "",
             is_identity=t.flag("identity"),
             is_start=t.flag("start"),
@@ -251,4 +264,10 @@ class _Reader:
         also = t.texts("also")
         t.close()
         place = t.place("pattern") if pattern else t.place()
-        return Entry(rule, place, also) if len(self._problems) == before else None
+        class_place = t.place("class") if rule.failure else None
+        sound = len(self._problems) == before
+        return Entry(rule, place, also, class_place) if sound else None
+
+
+def _label(kind: str, data: Mapping[str, object], index: int) -> str:
+    return f"{kind} {data.get('id', f'number {index + 1}')}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from firedup.core.model import Stage
@@ -107,12 +108,44 @@ class EngineProfile:
 
 
 @dataclass(frozen=True, slots=True)
+class Family:
+    """A group of classes of failure, such as "GPU memory"."""
+
+    id: str
+    title: str
+    meaning: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FailureClass:
+    """One class of failure, over all engines: what its rules say unless they say it themselves.
+
+    `sources` are places to read on: addresses, or documents by name.
+    """
+
+    id: str
+    family: str
+    title: str
+    meaning: str
+    remedy: str | None = None
+    remedies: Mapping[Stage, str] = field(default_factory=dict)
+    mentions: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+    place: Place = Place("", 0)
+    family_place: Place | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Entry:
-    """A rule with what only its file says: `also` names rules that may hit the same examples."""
+    """A rule with what only its file says: `also` names rules that may hit the same examples.
+
+    `class_place` is where the file says the rule's class, None when it says none.
+    """
 
     rule: Rule
     place: Place
     also: tuple[str, ...] = ()
+    class_place: Place | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,11 +155,17 @@ class Catalogue:
     profiles: tuple[EngineProfile, ...] = ()
     entries: tuple[Entry, ...] = field(default=(), repr=False)
     digest: str = ""
+    families: tuple[Family, ...] = ()
+    classes: tuple[FailureClass, ...] = field(default=(), repr=False)
 
     @property
     def engines(self) -> tuple[str, ...]:
         """The names of the engines that have a profile, without "generic"."""
         return tuple(p.engine for p in self.profiles if p.engine != GENERIC)
+
+    def failure_class(self, failure: str) -> FailureClass | None:
+        """What is known of the class called `failure`, or None when it is not known."""
+        return next((c for c in self.classes if c.id == failure), None)
 
     def profile(self, engine: str | None) -> EngineProfile | None:
         """The profile of `engine`, or None when there is none."""
