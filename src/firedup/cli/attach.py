@@ -34,12 +34,15 @@ def command(**given: Any) -> int:
     from firedup.cli.drive import run_async
     from firedup.cli.knowledge import read_catalogue
     from firedup.cli.links import open_run
+    from firedup.cli.nodes_again import attach_nodes
     from firedup.cli.watching import watch_launched
 
     catalogue = read_catalogue(given["profiles"])
 
     async def attach() -> int:
         async with open_run(given["host"], given["run"]) as (agent, run):
+            if run.manifest.nodes:
+                return await attach_nodes(run, catalogue, given)
             return await watch_launched(agent, catalogue, run, given)
 
     return run_async(attach())

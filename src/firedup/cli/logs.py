@@ -22,8 +22,17 @@ from firedup.cli.complete import complete_run
 @click.option("-f", "--follow", is_flag=True, help="Go on printing what is written.")
 @click.option("-n", "--lines", type=click.IntRange(0), metavar="N", help="The last N lines only.")
 @click.option("--path", "only_path", is_flag=True, help="Print where the log is, as HOST:PATH.")
+@click.option("--node", type=click.IntRange(0), metavar="N", help="Of this node, by its rank.")
 @option.host
-def command(*, run: str, follow: bool, lines: int | None, only_path: bool, host: str | None) -> int:
+def command(
+    *,
+    run: str,
+    follow: bool,
+    lines: int | None,
+    only_path: bool,
+    node: int | None,
+    host: str | None,
+) -> int:
     """Print the log of a run.
 
     RUN is a name (the newest run that has it; name~1 is the one before), or an id or its beginning.
@@ -34,10 +43,11 @@ def command(*, run: str, follow: bool, lines: int | None, only_path: bool, host:
     from firedup.cli.links import open_run
     from firedup.cli.raw import open_raw
     from firedup.session.log import read_log
+    from firedup.session.nodes import open_node
     from firedup.view.phrase import name_place
 
     async def print_log() -> None:
-        async with open_run(host, run) as (agent, found):
+        async with open_run(host, run) as one, open_node(*one, node) as (agent, found):
             if only_path:
                 click.echo(name_place(found.label.host, found.log))
                 return

@@ -39,6 +39,7 @@ def command(**given: Any) -> int:
     from firedup.cli.drive import run_async
     from firedup.cli.knowledge import read_catalogue
     from firedup.cli.links import open_run
+    from firedup.cli.nodes_again import restart_all_nodes
     from firedup.cli.say import say_aside
     from firedup.cli.watching import say_launched, watch_launched
     from firedup.session.restart import restart_run
@@ -48,6 +49,8 @@ def command(**given: Any) -> int:
 
     async def restart() -> int:
         async with open_run(given["host"], given["run"]) as (agent, old):
+            if old.manifest.nodes:
+                return await restart_all_nodes(old, catalogue, given)
             run, changes = await restart_run(
                 agent,
                 catalogue,

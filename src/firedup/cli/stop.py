@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
 from firedup.cli import option
 from firedup.cli.command import command as make_command
 from firedup.cli.complete import complete_run
-
-if TYPE_CHECKING:
-    from firedup.core.event import Exited
 
 
 @make_command(
@@ -37,6 +32,7 @@ def command(*, runs: tuple[str, ...], grace_s: float | None, host: str | None) -
     """
     from firedup.cli.drive import run_async
     from firedup.cli.links import open_links
+    from firedup.cli.nodes_again import stop_all_nodes, tell_end
     from firedup.cli.say import say
     from firedup.core.error import FiredupError
     from firedup.profile.load import load_catalogue
@@ -50,21 +46,16 @@ def command(*, runs: tuple[str, ...], grace_s: float | None, host: str | None) -
             stuck: list[FiredupError] = []
             for agent, run in found:
                 try:
+                    if run.manifest.nodes:
+                        await stop_all_nodes(run, catalogue, grace_s)
+                        continue
                     end = await stop_run(agent, catalogue, run, say=say, grace_s=grace_s)
                 except StuckError as error:  # the others must end all the same
                     stuck.append(error)
                     continue
-                say(f"{run.label.name} {_tell_end(end)}")
+                say(f"{run.label.name} {tell_end(end)}")
             if stuck:
                 raise stuck[0]
 
     run_async(stop_all())
     return 0
-
-
-def _tell_end(end: Exited | None) -> str:
-    if end is None:
-        return "has ended; its exit status is unknown"
-    if end.signal is not None:
-        return f"was ended by signal {end.signal}"
-    return f"has ended with exit status {end.code}"

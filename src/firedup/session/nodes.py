@@ -144,3 +144,22 @@ async def _find_member(run_id: str, host: str, rank: int, agent: Agent | Firedup
         return Member(host, rank, agent, await find_run(agent, id_of_node(run_id, rank)))
     except FiredupError as error:
         return Member(host, rank, fault=error)
+
+
+@asynccontextmanager
+async def open_node(
+    agent: Agent, run: Run, rank: int | None, opener: Opener = open_host
+) -> AsyncIterator[tuple[Agent, Run]]:
+    """The node `rank` of the run that `run` is one node of; None means the one at hand.
+
+    UsageError when the run has no such node.
+    """
+    hosts = run.manifest.nodes
+    if rank is None or (rank == run.manifest.node and rank < max(1, len(hosts))):
+        yield agent, run
+        return
+    if rank >= len(hosts):
+        ranks = f"0 to {len(hosts) - 1}" if hosts else "0 alone"
+        raise UsageError(f"{run.label.name} has no node {rank}", why=f"its nodes are {ranks}")
+    async with opener(hosts[rank]) as other:
+        yield other, await find_run(other, id_of_node(run.label.id, rank))

@@ -49,7 +49,18 @@ async def restart_run(
     manifest = run.manifest
     env, argv = change_command(manifest.env, manifest.argv, changed)
     difference = describe_changes(manifest.env, manifest.argv, env, argv)
-    order = Order(
+    order = make_order(run, env, argv, force=force)
+    # A typing error must not cost the living server: what is doomed is refused before the stop.
+    await refuse_doomed(agent, catalogue, order, await find_own_processes(agent, run))
+    await stop_run(agent, catalogue, run, say=say)
+    await wait_for_port(agent, run, say)
+    return await launch(agent, catalogue, order), difference
+
+
+def make_order(run: Run, env: Mapping[str, str], argv: tuple[str, ...], *, force: bool) -> Order:
+    """The order that launches `run` again, with another environment and command."""
+    manifest = run.manifest
+    return Order(
         argv=argv,
         name=manifest.name,
         env=tuple(env.items()),
@@ -65,14 +76,10 @@ async def restart_run(
         restarted_from=manifest.id,
         force=force,
     )
-    # A typing error must not cost the living server: what is doomed is refused before the stop.
-    await refuse_doomed(agent, catalogue, order, await _own_processes(agent, run))
-    await stop_run(agent, catalogue, run, say=say)
-    await _wait_for_port(agent, run, say)
-    return await launch(agent, catalogue, order), difference
 
 
-async def _own_processes(agent: Agent, run: Run) -> set[int]:
+async def find_own_processes(agent: Agent, run: Run) -> set[int]:
+    """The processes that will be gone once `run` was stopped."""
     server, keeper = run.state.server, run.state.keeper
     members = await find_members(
         agent,
@@ -129,7 +136,8 @@ def describe_changes(
     )
 
 
-async def _wait_for_port(agent: Agent, run: Run, say: Callable[[str], None]) -> None:
+async def wait_for_port(agent: Agent, run: Run, say: Callable[[str], None]) -> None:
+    """Wait until the port of a stopped run is free, for some time."""
     port = run.spec.port
     if port is None:
         return

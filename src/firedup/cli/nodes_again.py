@@ -1,0 +1,68 @@
+"""What the commands do with a launched run on several hosts: watch it again, stop, restart it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from firedup.cli.nodes import watch_members
+from firedup.cli.say import say, say_aside
+from firedup.cli.watching import say_launched
+from firedup.core.error import FiredupError
+from firedup.core.event import Exited
+from firedup.core.node import label_hosts
+from firedup.profile.schema import Catalogue
+from firedup.session.nodes import open_members
+from firedup.session.nodes_restart import restart_nodes
+from firedup.session.nodes_stop import stop_nodes
+from firedup.session.registry import Run
+from firedup.view.change import render_change
+
+
+async def attach_nodes(run: Run, catalogue: Catalogue, given: Mapping[str, Any]) -> int:
+    """Watch again all nodes of the run of which `run` is one; the exit status."""
+    async with open_members(run) as members:
+        return await watch_members(members, catalogue, given)
+
+
+async def stop_all_nodes(run: Run, catalogue: Catalogue, grace_s: float | None) -> None:
+    """Stop all nodes of the run of which `run` is one. Raises what kept one of them alive."""
+    faults: list[FiredupError] = []
+    async with open_members(run) as members:
+        ends = await stop_nodes(members, catalogue, say=say, grace_s=grace_s)
+    labels = label_hosts(run.manifest.nodes)
+    for label, end in zip(labels, ends, strict=True):
+        if isinstance(end, FiredupError):
+            faults.append(end)
+            say(f"{run.label.name} on {label} was not stopped: {end.what}")
+        else:
+            say(f"{run.label.name} on {label} {tell_end(end)}")
+    if faults:
+        raise faults[0]
+
+
+async def restart_all_nodes(run: Run, catalogue: Catalogue, given: Mapping[str, Any]) -> int:
+    """Restart all nodes of the run of which `run` is one, and watch them; the exit status."""
+    async with open_members(run) as members:
+        again, changes = await restart_nodes(
+            members, catalogue, given["changed"], say=say_aside, force=given["force"]
+        )
+        for change in changes:
+            click.echo(render_change(change.name, change.old, change.new), err=True)
+        if not given["no_wait"]:
+            return await watch_members(again, catalogue, given)
+        for member in again:
+            if member.run is not None:
+                say_launched(member.run, as_json=given["as_json"])
+    return 0
+
+
+def tell_end(end: Exited | None) -> str:
+    """How a server ended, after its name."""
+    if end is None:
+        return "has ended; its exit status is unknown"
+    if end.signal is not None:
+        return f"was ended by signal {end.signal}"
+    return f"has ended with exit status {end.code}"

@@ -1,0 +1,59 @@
+"""Stops all nodes of a run and launches them again, with changed flags on each."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+from firedup.core.error import FiredupError
+from firedup.host.link import Agent
+from firedup.profile.schema import Catalogue
+from firedup.session.nodes import Member
+from firedup.session.nodes_launch import check_nodes, launch_nodes
+from firedup.session.nodes_stop import stop_nodes
+from firedup.session.registry import Run
+from firedup.session.restart import (
+    Change,
+    change_command,
+    describe_changes,
+    find_own_processes,
+    make_order,
+    wait_for_port,
+)
+
+
+async def restart_nodes(
+    members: Sequence[Member],
+    catalogue: Catalogue,
+    changed: Sequence[str],
+    *,
+    say: Callable[[str], None],
+    force: bool = False,
+) -> tuple[tuple[Member, ...], tuple[Change, ...]]:
+    """As `restart_run` for every node; the differences are those of the head's command.
+
+    Nothing is stopped when a node is out of reach or its launch would be refused.
+    """
+    found: list[tuple[Agent, Run]] = []
+    for member in members:
+        if member.agent is None or member.run is None:
+            raise member.fault or FiredupError(f"{member.host} was not reached")
+        found.append((member.agent, member.run))
+    commands = [change_command(run.manifest.env, run.manifest.argv, changed) for _, run in found]
+    orders = [
+        make_order(run, env, argv, force=force)
+        for (_, run), (env, argv) in zip(found, commands, strict=True)
+    ]
+    agents = [agent for agent, _ in found]
+    own = await asyncio.gather(*(find_own_processes(agent, run) for agent, run in found))
+    await check_nodes(catalogue, agents, orders, [frozenset(pids) for pids in own])
+    ends = await stop_nodes(members, catalogue, say=say)
+    for end in ends:
+        if isinstance(end, FiredupError):
+            raise end
+    await asyncio.gather(*(wait_for_port(agent, run, say) for agent, run in found))
+    hosts = [member.host for member in members]
+    again = await launch_nodes(agents, catalogue, orders, hosts, say=say)
+    head = found[0][1].manifest
+    env, argv = commands[0]
+    return again, describe_changes(head.env, head.argv, env, argv)
