@@ -30,8 +30,9 @@ SECTIONS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
         ),
     ),
     (
-        "Learn and extend",
+        "Set up and learn",
         (
+            ("host", "check a host, and remember how to launch there"),
             ("demo", "watch a small real engine come up, speculate and fail"),
             ("profile", "check engine profiles, or begin one"),
         ),
@@ -58,7 +59,7 @@ def render_overview() -> str:
         "  --help     print this page; firedup COMMAND --help says more, by example",
         "",
         "Example:",
-        "  firedup run --timeout 30m -- vllm serve Qwen/Qwen3-8B --port 8000",
+        "  firedup run --host box -- vllm serve Qwen/Qwen3-8B --port 8000",
         "",
         "Exit status: 0 ready or fine, 1 crashed or refused, 2 wrong use, 3 host not",
         "reached, 4 stalled, 5 timed out, 6 no conclusion, 70 a fault of firedup itself.",

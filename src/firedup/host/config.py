@@ -35,7 +35,7 @@ class HostMemory:
     def words(self) -> dict[str, str | bool]:
         """What is remembered, by its key; nothing that is not."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {key: value for key, value in values.items() if value is not None and value != ""}
+        return {key: value for key, value in values.items() if value}
 
 
 KEYS = tuple(field.name for field in fields(HostMemory))

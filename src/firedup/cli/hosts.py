@@ -1,0 +1,125 @@
+"""What `firedup host` does: list the known hosts, change what is remembered, show one."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+
+import click
+
+from firedup.cli.paper import choose_output
+from firedup.cli.rows import list_known_hosts
+from firedup.core.error import UsageError
+from firedup.host.address import parse_host
+from firedup.host.config import HostMemory, forget, memory_path, read_memory, remember
+from firedup.store.index import index_path, open_index, read_index
+from firedup.view.record import SCHEMA, render_json
+from firedup.view.redact import clean
+
+ALL = "all"
+
+
+def list_hosts(*, as_json: bool, no_color: bool) -> int:
+    """Print the known hosts: their runs in the index, and what is remembered."""
+    runs = read_index(index_path(os.environ))
+    counts = {host: sum(run.host == host for run in runs) for host in list_known_hosts()}
+    keys = {host: list(read_memory(host, os.environ).words()) for host in counts}
+    if as_json:
+        hosts = [
+            {"host": host, "runs": count, "remembered": keys[host]}
+            for host, count in counts.items()
+        ]
+        click.echo(render_json({"schema": SCHEMA, "hosts": hosts}))
+        return 0
+    paper = choose_output(no_color=no_color)
+    rows = [("host", "runs", "remembered")]
+    rows += [
+        (clean(host), str(count), ", ".join(keys[host]) or "–") for host, count in counts.items()
+    ]
+    widest = max(len(row[0]) for row in rows)
+    lines = [f"{name:{widest}}  {count:>4}  {words}" for name, count, words in rows]
+    lines[0] = paper.paint(lines[0], "faint")
+    click.echo(paper.finish(lines), color=True)
+    return 0
+
+
+def change_memory(text: str, words: Mapping[str, str | bool], forgotten: str | None) -> int:
+    """Forget a key or all, then remember `words`; say what is remembered now."""
+    name = parse_host(text).name
+    if forgotten is not None:
+        _forget(name, forgotten)
+    if not words:
+        return 0
+    if words.get("login") is False:  # as if nothing had been said
+        forget(name, "login", os.environ)
+        words = {key: value for key, value in words.items() if key != "login"}
+    for key, value in words.items():
+        if value == "":
+            option = key.replace("_", "-")
+            raise UsageError(
+                f"--{option} is empty", todo=f"firedup host {name} --forget {option} removes it."
+            )
+    memory, path = remember(name, words, os.environ)
+    click.echo(f"remembered in {_shorten(str(path))}")
+    for line in render_memory(memory):
+        click.echo(line)
+    click.echo(f"Check it: firedup host {shlex.quote(name)}")
+    return 0
+
+
+def _forget(name: str, key: str) -> None:
+    if key != ALL:
+        said = "forgot" if forget(name, key, os.environ) else "did not remember"
+        click.echo(f"{said} {key.replace('_', '-')} of {name}")
+        return
+    was_there = forget(name, None, os.environ)
+    ids = [run.id for run in read_index(index_path(os.environ)) if run.host == name]
+    if ids:
+        with open_index(index_path(os.environ)) as index:
+            index.forget(name, ids)
+    parts = ["its settings"] if was_there else []
+    parts += [f"{len(ids)} runs, whose folders there stay"] if ids else []
+    click.echo(f"forgot {name}: {' and '.join(parts)}" if parts else f"nothing is known of {name}")
+
+
+def show_host(text: str, *, as_json: bool, no_color: bool) -> int:
+    """Look at the host and print what was found; 1 when something does not hold."""
+    from firedup.cli.drive import run_async
+    from firedup.cli.surveyed import record_survey, render_survey
+    from firedup.session.survey import survey_host
+
+    name = parse_host(text).name
+    memory = read_memory(name, os.environ)
+    survey = run_async(survey_host(text, memory))
+    if as_json:
+        click.echo(render_json({"schema": SCHEMA, **record_survey(survey), **_record(memory)}))
+    else:
+        paper = choose_output(no_color=no_color)
+        lines = render_survey(survey, paper)
+        if memory.words():
+            path = _shorten(str(memory_path(name, os.environ)))
+            lines += [f"remembered in {path}", *render_memory(memory)]
+        else:
+            lines.append(f"nothing is remembered: firedup host {shlex.quote(name)} --setup '…'")
+        click.echo(paper.finish(lines), color=True)
+    return 1 if survey.problems else 0
+
+
+def render_memory(memory: HostMemory) -> list[str]:
+    """A line for each thing that is remembered."""
+    return [
+        f"  {key.replace('_', '-'):9} {'yes' if value is True else clean(str(value))}"
+        for key, value in memory.words().items()
+    ]
+
+
+def _record(memory: HostMemory) -> dict[str, object]:
+    words = memory.words()
+    return {"remembered": {k: clean(v) if isinstance(v, str) else v for k, v in words.items()}}
+
+
+def _shorten(path: str) -> str:
+    home = str(Path.home())
+    return f"~{path[len(home) :]}" if path.startswith(f"{home}/") else path
