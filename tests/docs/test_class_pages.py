@@ -1,0 +1,44 @@
+"""The pages of the classes of failure say what the catalogue says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from firedup.profile.join import join_files
+from firedup.profile.read import builtin_files
+from firedup.profile.schema import Catalogue
+from tools.write_class_pages import FOLDER, find_stale, render_pages
+
+
+@pytest.fixture(scope="module")
+def catalogue() -> Catalogue:
+    return join_files(builtin_files()).catalogue
+
+
+def test_the_pages_are_up_to_date(catalogue: Catalogue) -> None:
+    assert list(find_stale(FOLDER, catalogue)) == []
+
+
+def test_a_page_that_describes_no_class_is_stale(catalogue: Catalogue, tmp_path: Path) -> None:
+    for name, text in render_pages(catalogue).items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    left_over = tmp_path / "a-class-of-yesterday.md"
+    left_over.write_text("# Gone\n", encoding="utf-8")
+
+    assert list(find_stale(tmp_path, catalogue)) == [left_over]
+
+
+def test_the_index_leads_to_every_class(catalogue: Catalogue) -> None:
+    index = render_pages(catalogue)["README.md"]
+
+    assert [c.id for c in catalogue.classes if f"({c.id}.md)" not in index] == []
+
+
+def test_a_page_shows_remedies_by_stage_and_every_rule(catalogue: Catalogue) -> None:
+    page = render_pages(catalogue)["cuda-out-of-memory.md"]
+
+    assert "| graph-capture |" in page
+    names = {e.rule.name for e in catalogue.entries if e.rule.failure == "cuda-out-of-memory"}
+    assert [name for name in names if f"### `{name}`" not in page] == []
