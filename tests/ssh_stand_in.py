@@ -10,6 +10,7 @@ import asyncio
 import os
 import signal
 import sys
+from typing import Any
 
 import asyncssh
 
@@ -32,6 +33,19 @@ def abort_all() -> None:
         connection.abort()
 
 
+async def pump(source: Any, sink: Any) -> None:
+    """Pass all bytes on, and that there are no more; a sink that is gone ends it."""
+    try:
+        while data := await source.read(65536):
+            sink.write(data)
+            await sink.drain()
+    except (OSError, asyncssh.Error):
+        pass
+    finally:
+        if isinstance(sink, asyncio.StreamWriter):
+            sink.close()
+
+
 async def main(port: int, folder: str) -> None:
     async def run_login(process: asyncssh.SSHServerProcess[bytes]) -> None:
         address = process.get_extra_info("peername")
@@ -49,9 +63,13 @@ async def main(port: int, folder: str) -> None:
             env=environment,
             start_new_session=True,
         )
-        await process.redirect(stdin=child.stdin, stdout=child.stdout, stderr=child.stderr)
+        assert child.stdin is not None
+        assert child.stdout is not None
+        assert child.stderr is not None
+        inward = asyncio.ensure_future(pump(process.stdin, child.stdin))
+        await asyncio.gather(pump(child.stdout, process.stdout), pump(child.stderr, process.stderr))
         status = await child.wait()
-        await process.stdout.drain()
+        inward.cancel()
         if status < 0:
             process.exit_with_signal(signal.Signals(-status).name.removeprefix("SIG"))
         else:

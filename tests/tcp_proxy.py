@@ -19,8 +19,7 @@ class Proxy:
         self._writers: set[asyncio.StreamWriter] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self._server: asyncio.Server | None = None
-        self._flows = asyncio.Event()
-        self._flows.set()
+        self._flows = _open_gate()
         self.connections = 0
         self.bytes = 0
         self.port = 0
@@ -32,11 +31,15 @@ class Proxy:
 
     def stall(self) -> None:
         """Let no byte through; connections stay, and new ones are taken and left silent."""
-        self._do(self._flows.clear)
+        self._do(self._stop_flow)
+
+    def stall_present(self) -> None:
+        """Let no byte through on the connections of now; later ones are not touched."""
+        self._do(self._renew_flow)
 
     def heal(self) -> None:
         """Let everything through again. What was held back by a stall goes on its way."""
-        self._do(self._flows.set)
+        self._do(self._let_flow)
         asyncio.run_coroutine_threadsafe(self._listen(), self._loop).result()
 
     def close(self) -> None:
@@ -46,6 +49,16 @@ class Proxy:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
+
+    def _stop_flow(self) -> None:
+        self._flows.clear()
+
+    def _let_flow(self) -> None:
+        self._flows.set()
+
+    def _renew_flow(self) -> None:
+        self._flows.clear()
+        self._flows = _open_gate()
 
     def _do(self, act: Callable[[], None]) -> None:
         async def run() -> None:
@@ -83,9 +96,10 @@ class Proxy:
             far_reader, far_writer = await asyncio.open_connection("127.0.0.1", self._target)
             ends.add(far_writer)
             self._writers |= ends
+            flows = self._flows
             async with asyncio.TaskGroup() as group:
-                group.create_task(self._pump(reader, far_writer))
-                group.create_task(self._pump(far_reader, writer))
+                group.create_task(self._pump(reader, far_writer, flows))
+                group.create_task(self._pump(far_reader, writer, flows))
         except (OSError, ExceptionGroup, asyncio.CancelledError):
             pass  # the connection is over, one way or another
         finally:
@@ -96,12 +110,20 @@ class Proxy:
             self._writers -= ends
             self._tasks.discard(task)
 
-    async def _pump(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _pump(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, flows: asyncio.Event
+    ) -> None:
         while data := await reader.read(65536):
-            await self._flows.wait()
+            await flows.wait()
             writer.write(data)
             await writer.drain()
             self.bytes += len(data)
-        await self._flows.wait()
+        await flows.wait()
         with contextlib.suppress(OSError):
             writer.write_eof()
+
+
+def _open_gate() -> asyncio.Event:
+    gate = asyncio.Event()
+    gate.set()
+    return gate

@@ -14,8 +14,9 @@ from firedup.core.error import HostError
 from firedup.host.base import Host, OperationError, local_host
 from firedup.host.bundle import Bundle, load_bundle
 from firedup.host.frame import Data
-from firedup.host.link import BANNER_LIMIT, Agent, open_agent
+from firedup.host.link import Agent, open_agent
 from firedup.host.process import watch_tree
+from firedup.host.protocol import BANNER_LIMIT
 from firedup.host.run import list_runs
 
 LIMIT_S = 20.0
