@@ -89,4 +89,6 @@ def make_row(run: Run, summary: Summary | None = None) -> RunRow:
         model=run.spec.model,
         draft=run.spec.draft,
         cause=summary.cause,
+        node=run.manifest.node,
+        nodes=run.manifest.nodes,
     )

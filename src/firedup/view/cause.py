@@ -53,12 +53,12 @@ def render_followed(
     Where there are more, those of an orderly end go first. What only repeats `cause` is left out.
     """
     known = _VARYING.sub("#", _message(cause.line)) if cause else None
-    groups: dict[tuple[str, str], list[Followed]] = {}
+    groups: dict[tuple[str | None, str, str], list[Followed]] = {}
     for item in followed:
         message = _VARYING.sub("#", _message(item.line))
-        if message != known:
-            groups.setdefault((item.role, message), []).append(item)
-    telling = sorted(groups, key=lambda key: key[0] == "teardown")[:MOST_FOLLOWED]
+        if message != known or item.node is not None:
+            groups.setdefault((item.node, item.role, message), []).append(item)
+    telling = sorted(groups, key=lambda key: key[1] == "teardown")[:MOST_FOLLOWED]
     lines: list[str] = []
     for key, items in groups.items():
         if key in telling:
@@ -72,6 +72,7 @@ def render_followed(
 def _followed(items: list[Followed], paper: Paper) -> list[str]:
     first = items[0]
     place = f"line {first.line_number}" if first.line_number is not None else ""
+    place = place if first.node is None else f"{clean(first.node)} {place}".rstrip()
     times = f" × {len(items)}" if len(items) > 1 else ""
     head = f"  {pad(place, 10)} {pad(first.role, 8)} "
     message = _message(first.line)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from firedup.core.model import Snapshot, Stage, Verdict
+from firedup.view.nodes import NodeSteps, record_node, record_nodes
 from firedup.view.phrase import name_finding
 from firedup.view.quantity import render_rfc3339
 from firedup.view.record import (
@@ -34,6 +35,7 @@ class JsonLines:
         self._progress_ns: int | None = None
         self._progress: tuple[Stage, int, int] | None = None
         self._steps = Steps()
+        self._nodes = NodeSteps()
         self._ranks: dict[str, tuple[Stage, bool]] = {}
         self._checks: dict[str, object] = {}
         self._findings: set[tuple[str, str]] = set()
@@ -46,6 +48,7 @@ class JsonLines:
             *self._stage_events(snapshot),
             *self._progress_events(snapshot),
             *self._rank_events(snapshot),
+            *(("node", record_node(node)) for node in self._nodes.feed(snapshot)),
             *self._check_events(snapshot),
             *self._finding_events(snapshot),
             *self._verdict_events(snapshot),
@@ -154,7 +157,7 @@ def _heartbeat(snapshot: Snapshot) -> dict[str, object]:
         "quiet_s": round_s(snapshot.quiet_s),
         "log_size_bytes": snapshot.log_size,
         "processes": len(snapshot.processes),
-    }
+    } | record_nodes(snapshot)
 
 
 def _verdict(snapshot: Snapshot) -> dict[str, object]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from firedup.core.model import Snapshot
+from firedup.view.nodes import say_nodes
 from firedup.view.pace import Pace
 from firedup.view.paper import COMPACT_BELOW, Paper, count_columns, pad
 from firedup.view.phrase import (
@@ -41,6 +42,7 @@ def render_now(
     facts = (
         ("cause", say_cause(snapshot), "red"),
         ("", say_state(snapshot), "yellow"),
+        ("nodes", say_nodes(snapshot), ""),
         ("ranks", say_ranks(snapshot) if ranks is None else ranks, ""),
         ("waits for", say_wait(snapshot), ""),
         ("last line", say_last_line(snapshot), "faint"),

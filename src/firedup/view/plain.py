@@ -8,6 +8,7 @@ from datetime import tzinfo
 from firedup.core.model import Progress, Severity, Snapshot, Stage, State, Verdict
 from firedup.view.answers import Answers
 from firedup.view.gap import Gap
+from firedup.view.nodes import NodeSteps, say_node, say_nodes
 from firedup.view.pace import Pace
 from firedup.view.paper import Paper
 from firedup.view.phrase import (
@@ -61,6 +62,7 @@ class Plain:
         self._took = ""  # what the stage before took, until a line has said it
         self._bar: tuple[Stage, float, int] | None = None
         self._gap = Gap()
+        self._nodes = NodeSteps()
         self._answers = Answers()
         self._verdict = Verdict.LOADING
         self._state: State | None = None
@@ -89,6 +91,7 @@ class Plain:
                 for text in (
                     *self._bar_change(snapshot),
                     *self._gap.feed(snapshot),
+                    *(f"node {clean(n.label)}: {say_node(n)}" for n in self._nodes.feed(snapshot)),
                     *self._new_findings(snapshot),
                 )
             ),
@@ -235,7 +238,8 @@ class Plain:
         self._gap.mark_told(snapshot)
         quiet = say_quiet(snapshot)
         work = say_processes(snapshot, self._pace)
-        parts = (head, ranks, waiting, quiet and f"log {quiet}", work)
+        nodes = say_nodes(snapshot)
+        parts = (head, ranks, waiting, quiet and f"log {quiet}", work, nodes)
         return "  ".join(part for part in parts if part)
 
 

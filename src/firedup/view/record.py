@@ -150,12 +150,13 @@ def _gauge(gauge: Gauge) -> dict[str, object]:
 
 
 def _followed(item: Followed) -> dict[str, object]:
-    return {
+    record: dict[str, object] = {
         "line": item.line,
         "line_number": item.line_number,
         "offset": item.offset,
         "role": item.role,
     }
+    return record | ({"node": item.node} if item.node is not None else {})
 
 
 def word_of(value: object) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from firedup.core.model import Acceptance, Checks, ServerSpec, Snapshot
+from firedup.view.nodes import record_nodes
 from firedup.view.quantity import render_rfc3339
 from firedup.view.record import record_explanation, round_s, word_of
 from firedup.view.redact import redact_argv
@@ -12,22 +13,28 @@ def record_result(snapshot: Snapshot) -> dict[str, object]:
     """The object that ends `run`, `watch` and `attach --json`: an explanation and more."""
     run = snapshot.run
     has_exit = snapshot.exit_code is not None or snapshot.exit_signal is not None
-    return record_explanation(snapshot.explanation) | {
-        "time": render_rfc3339(snapshot.wall_ns),
-        "clock": "host",
-        "run": {"id": run.id, "name": run.name, "host": run.host} if run else None,
-        "spec": record_spec(snapshot.spec),
-        "state": str(snapshot.state),
-        "elapsed_s": round_s(snapshot.elapsed_s),
-        "ready_after_s": round_s(snapshot.ready_after_s),
-        "ended_after_s": round_s(snapshot.ended_after_s),
-        "checks": record_checks(snapshot.checks),
-        "speculation": str(snapshot.speculation),
-        "acceptance": record_acceptance(snapshot.acceptance) if snapshot.acceptance else None,
-        "first_text": snapshot.first_text,
-        "exit": {"code": snapshot.exit_code, "signal": snapshot.exit_signal} if has_exit else None,
-        "log": {"path": snapshot.log_path, "size_bytes": snapshot.log_size},
-    }
+    return (
+        record_explanation(snapshot.explanation)
+        | {
+            "time": render_rfc3339(snapshot.wall_ns),
+            "clock": "host",
+            "run": {"id": run.id, "name": run.name, "host": run.host} if run else None,
+            "spec": record_spec(snapshot.spec),
+            "state": str(snapshot.state),
+            "elapsed_s": round_s(snapshot.elapsed_s),
+            "ready_after_s": round_s(snapshot.ready_after_s),
+            "ended_after_s": round_s(snapshot.ended_after_s),
+            "checks": record_checks(snapshot.checks),
+            "speculation": str(snapshot.speculation),
+            "acceptance": record_acceptance(snapshot.acceptance) if snapshot.acceptance else None,
+            "first_text": snapshot.first_text,
+            "exit": {"code": snapshot.exit_code, "signal": snapshot.exit_signal}
+            if has_exit
+            else None,
+            "log": {"path": snapshot.log_path, "size_bytes": snapshot.log_size},
+        }
+        | record_nodes(snapshot)
+    )
 
 
 def record_spec(spec: ServerSpec) -> dict[str, object]:

@@ -6,6 +6,7 @@ from firedup.core.model import Acceptance, Snapshot, State, Verdict
 from firedup.view.cause import render_cause, render_findings, render_followed
 from firedup.view.doubt import render_notes, render_way_out
 from firedup.view.headline import render_headline, render_section
+from firedup.view.nodes import say_nodes
 from firedup.view.pace import Pace
 from firedup.view.paper import COMPACT_BELOW, Paper, count_columns, pad
 from firedup.view.phrase import (
@@ -75,6 +76,8 @@ def _readiness(snapshot: Snapshot, paper: Paper) -> list[str]:
         facts.append(("first tokens", f"“{paper.cut(text, 2 * paper.columns)}”"))
     if snapshot.acceptance:
         facts.append(("acceptance length", say_acceptance(snapshot.acceptance)))
+    if snapshot.nodes:
+        facts.append(("nodes", say_nodes(snapshot)))
     return _facts(facts, paper)
 
 
@@ -104,6 +107,7 @@ def _seen(snapshot: Snapshot, paper: Paper) -> list[str]:
             ("processes", say_processes(snapshot, Pace())),
             ("note", say_state(snapshot)),
         ]
+    facts.append(("nodes", say_nodes(snapshot)))
     if not explanation.cause and say_last_line(snapshot):
         facts.append(
             (

@@ -12,7 +12,19 @@ from firedup.view.quantity import render_duration, render_rfc3339
 from firedup.view.record import SCHEMA, round_s, word_of
 from firedup.view.redact import clean
 
-_TITLES = ("name", "host", "verdict", "stage", "up", "port", "engine", "model", "id", "cause")
+_TITLES = (
+    "name",
+    "host",
+    "node",
+    "verdict",
+    "stage",
+    "up",
+    "port",
+    "engine",
+    "model",
+    "id",
+    "cause",
+)
 # What is left out when the paper is narrow, in this order; the cause is shortened in between.
 _DISPENSABLE = (("id", "engine", "model"), ("port", "stage", "cause"))
 _MOST = {"model": 32, "name": 28, "host": 28, "cause": 44}
@@ -37,6 +49,8 @@ class RunRow:
     model: str | None = None
     draft: str | None = None
     cause: str | None = None
+    node: int = 0
+    nodes: tuple[str, ...] = ()
 
 
 def render_table(rows: Iterable[RunRow], paper: Paper, *, ended: int = 0) -> str:
@@ -107,7 +121,7 @@ def record_row(row: RunRow) -> dict[str, object]:
         "model": row.model,
         "draft": row.draft,
         "cause": row.cause,
-    }
+    } | ({"node": row.node, "nodes": list(row.nodes)} if row.nodes else {})
 
 
 def _cells(row: RunRow, paper: Paper) -> dict[str, str]:
@@ -115,6 +129,7 @@ def _cells(row: RunRow, paper: Paper) -> dict[str, str]:
     return {
         "name": paper.cut_middle(clean(row.run.name), _MOST["name"]),
         "host": paper.cut_middle(clean(row.run.host), _MOST["host"]),
+        "node": f"{row.node} of {len(row.nodes)}" if row.nodes else "",
         "verdict": f"{VERDICT_LOOKS[row.verdict][0]} {row.verdict}",
         "stage": "" if row.verdict is Verdict.READY else (row.stage or ""),
         "up": render_duration(row.up_s) if row.up_s is not None else "ended" if ended else "–",
