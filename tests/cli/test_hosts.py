@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
-from typist import READY, Shell, finish, read_until
+from typist import Shell
 
-from firedup.testing.script import End, Script, line
 from tests.ssh_server import Boxes, SshBox
 
 pytestmark = pytest.mark.timeout(180)
-
-DIED = Script((line(0.0, "RuntimeError: the weights do not fit"),), end=End(0.1, code=1))
 CRASH = "Traceback (most recent call last):\n  File 'x'\nRuntimeError: no weights at all\n"
 
 
