@@ -96,7 +96,7 @@ def read(command: str, **env: str):
         "taskset -c 0-7 stdbuf -oL python3 -m toy.server --port 7100",
         "uv run --no-sync toy serve --port 7100",
         "bash -lc 'cd /srv && source venv/bin/activate; exec toy serve --port 7100'",
-        "docker run --rm --gpus all image:1 toy serve --port 7100",
+        "docker run --rm --gpus all --network host image:1 toy serve --port 7100",
         "toy serve --port 1 --port 7100",
         "toy serve --por 7100",
     ],

@@ -99,6 +99,7 @@ def test_every_event_of_the_core_has_a_kind() -> None:
         "link-changed",
         "log",
         "log-changed",
+        "noted",
         "port-owner",
         "sample",
         "stop-asked",

@@ -161,6 +161,14 @@ class DeadlinePassed:
 
 
 @dataclass(frozen=True, slots=True)
+class Noted:
+    """Something about the watch itself that its reader has to know."""
+
+    at_ns: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Ended:
     """No more input will come: the log was read to its end (`explain`) or the contact is lost."""
 
@@ -184,5 +192,6 @@ Event = (
     | StopAsked
     | LinkChanged
     | DeadlinePassed
+    | Noted
     | Ended
 )

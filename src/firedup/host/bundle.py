@@ -27,6 +27,7 @@ MODULES = (  # in the order in which they need one another
     "holder",
     "key",
     "web",
+    "pour",
     "act",
     "run",
     "variables",

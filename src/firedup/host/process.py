@@ -18,6 +18,11 @@ from firedup.host.link import Agent
 from firedup.host.stream import Notice
 
 _MARGIN_S = 30.0  # the link's own limit comes last
+# Programs that listen for a server which is somewhere else; the kernel keeps 15 letters of a name.
+FORWARDERS = frozenset({"docker-proxy", "rootlessport", "rootlesskit", "slirp4netns", "pasta"}) | {
+    "pasta.avx2", "conmon", "netavark", "gvproxy", "kubectl", "ssh", "sshd", "sshd-session",
+    "com.docker.back", "vpnkit",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +81,8 @@ class PortFacts:
     def judge(self, own: Collection[int], *, bind: str | None = None) -> PortOwner:
         """Whose port it is, for a server with the processes `own` that binds to `bind`.
 
-        Listeners on an address that cannot stand in `bind`'s way do not count.
+        Listeners on an address that cannot stand in `bind`'s way do not count. Whom a program that
+        passes connections on listens for is not known.
         """
         meant = [one for one in self.listeners if _meets(one.address, bind)]
         for listener in meant:
@@ -84,8 +90,11 @@ class PortFacts:
                 if owner.pid in own:
                     return self._say(Ownership.YES, owner)
         foreign = [owner for listener in meant for owner in listener.owners]
+        strangers = [owner for owner in foreign if owner.name not in FORWARDERS]
+        if strangers:
+            return self._say(Ownership.NO, strangers[0])
         if foreign:
-            return self._say(Ownership.NO, foreign[0])
+            return self._say(Ownership.UNKNOWN, foreign[0])
         return self._say(Ownership.UNKNOWN if meant else None, None)
 
     def _say(self, owner: Ownership | None, process: ProcessFacts | None) -> PortOwner:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from firedup.core.model import ServerSpec
+from firedup.profile.container import ContainerCommand, parse_container
 from firedup.profile.flags import Flags, parse_flags
 from firedup.profile.schema import GENERIC, Catalogue, Command, EngineProfile
 
@@ -27,9 +28,12 @@ def read_command(argv: Sequence[str], env: Mapping[str, str], catalogue: Catalog
     """What `argv` with the additional environment `env` says about the server it starts.
 
     Leading `K=V` words and wrappers (`env`, `nohup`, `numactl …`, `uv run`, `bash -c '…'`) are
-    looked through. `engine` is None for a program that no profile knows; then only common flags
-    are read. Secrets stay in `argv` alone.
+    looked through. Of `docker run` and its like the command inside is read, with the port as
+    published on the host: None when it cannot be reached. `engine` is None for a program that no
+    profile knows; then only common flags are read. Secrets stay in `argv` alone.
     """
+    if (container := parse_container(argv)) is not None:
+        return replace(_read_container(container, catalogue), argv=tuple(argv))
     for start in _starts(tuple(argv)):
         for profile in catalogue.profiles:
             rest = _arguments(start, profile.command)
@@ -42,6 +46,40 @@ def read_command(argv: Sequence[str], env: Mapping[str, str], catalogue: Catalog
     if generic is None:
         return ServerSpec(argv=tuple(argv))
     return replace(_read(generic, tuple(argv[1:]), env), argv=tuple(argv), engine=None)
+
+
+def complete_command(argv: tuple[str, ...], image: str, catalogue: Catalogue) -> tuple[str, ...]:
+    """The command inside a container of `image`: `argv`, where that names an engine.
+
+    An image that is named after an engine starts it by itself, and `argv` are its flags.
+    """
+    starts = [*_starts(argv)]
+    if any(_arguments(s, p.command) is not None for s in starts for p in catalogue.profiles if s):
+        return argv
+    plain = re.sub(r"[._]", "-", image.lower())
+    for profile in catalogue.profiles:
+        command = profile.command
+        if profile.engine in plain and command.programs:
+            return (command.programs[0], *command.subcommands[:1], *argv)
+    return argv
+
+
+def _read_container(container: ContainerCommand, catalogue: Catalogue) -> ServerSpec:
+    if container.verb != "run":
+        return ServerSpec()
+    inner = complete_command(container.command, container.image, catalogue)
+    if not inner:
+        return ServerSpec()
+    spec = read_command(inner, dict(container.env), catalogue)
+    if container.is_on_host:
+        return spec
+    published = next((port for port in container.ports if port.inside == spec.port), None)
+    return replace(
+        spec,
+        bind=published.address if published else None,
+        port=published.outside if published else None,
+        derived_ports=(),
+    )
 
 
 def _starts(argv: tuple[str, ...]) -> Iterator[tuple[str, ...]]:

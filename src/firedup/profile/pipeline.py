@@ -14,6 +14,7 @@ from firedup.core.event import (
     LinkChanged,
     LogChanged,
     LogData,
+    Noted,
     PortOwner,
     Sample,
     StopAsked,
@@ -109,6 +110,8 @@ class Pipeline:
             case Health() | PortOwner() | Token():
                 self._readiness.feed(event)
                 self._heed_proof()
+            case Noted():
+                self._note(event.text)
             case Ended():
                 self._reader.close(self._host_time(event.at_ns))
                 if event.reason is not None:

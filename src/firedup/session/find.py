@@ -11,6 +11,9 @@ from firedup.host.process import Holder, ProcessFacts, describe_process, find_ho
 
 # Programs that write a log on behalf of another process.
 _SCRIBES = frozenset({"tee", "script", "unbuffer", "ts", "stdbuf", "cat", "multilog", "rotatelogs"})
+# The kernel tells a process's start in 1/100 s; a container engine notes the start a little later.
+TICKS_PER_S = 100
+SAME_START_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +50,22 @@ async def find_writer(agent: Agent, log: str, pid: int | None = None) -> Found:
     writers = [holder for holder in holders.holders if holder.is_writing]
     main = topmost(writers)
     return Found(main, holders.is_complete)
+
+
+async def find_told(agent: Agent, pid: int, begun_ns: int | None) -> ProcessFacts | None:
+    """The process `pid` of which a container engine or systemd told, None where it is not seen.
+
+    Of a daemon elsewhere the number belongs to another machine: it is believed when the process
+    began at `begun_ns` (host boottime), where that is known.
+    """
+    try:
+        process = await describe_process(agent, pid)
+    except OperationError:
+        return None
+    begun_s = process.start_ticks / TICKS_PER_S
+    if begun_ns is not None and abs(begun_s - begun_ns / 1e9) > SAME_START_S:
+        return None
+    return process
 
 
 def topmost(writers: list[Holder]) -> ProcessFacts | None:

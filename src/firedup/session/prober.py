@@ -12,7 +12,7 @@ from firedup.core.event import Event, Health, Token
 from firedup.core.model import Ownership
 from firedup.host.base import OperationError
 from firedup.host.link import Agent
-from firedup.host.process import fetch_port, sample_tree
+from firedup.host.process import PortFacts, fetch_port, sample_tree
 from firedup.probe.accept import read_acceptance, read_counts
 from firedup.probe.target import Target
 from firedup.probe.token import DEADLINE_S, PROMPT, ask_token
@@ -56,8 +56,8 @@ class Prober:
 
     `feed` takes events for the pipeline, `sight` tells what that knows, `identity` the pid and
     start ticks of the server when they are known, `family` its processes as far as the host can
-    find them. Call `notice` after each event: nothing is asked over HTTP before the log says ready
-    or the port is open, and then at once.
+    find them, `look` who listens on a port. Call `notice` after each event: nothing is asked over
+    HTTP before the log says ready or the port is open, and then at once.
     """
 
     target: Target
@@ -70,6 +70,7 @@ class Prober:
     max_tokens: int | None = None
     deadline_s: float = DEADLINE_S
     is_done: bool = False
+    look: Callable[[Agent, int], Awaitable[PortFacts]] = fetch_port
     _has_seen: tuple[bool, bool] = (False, False)
     _nudge: asyncio.Event = field(default_factory=asyncio.Event)
     _last: dict[type, tuple[object, ...]] = field(default_factory=dict)
@@ -125,7 +126,7 @@ class Prober:
         """Whose the port is, and whether the server's process is there."""
         spec, known = self.target.spec, self.identity()
         own = set(self.sight.pids) | ({known[0]} if known is not None else set())
-        facts = await fetch_port(self.target.agent, spec.port or 0)
+        facts = await self.look(self.target.agent, spec.port or 0)
         owner = facts.judge(own, bind=spec.bind)
         if owner.owner in (Ownership.NO, None) and known is not None:
             # The newest sample may be older than the process that listens, or without its orphans;
@@ -174,7 +175,7 @@ class Prober:
             return True
         if self.identity() is not None:
             return False  # samples show the tree's ports as soon as one is opened
-        facts = await fetch_port(self.target.agent, self.target.spec.port or 0)
+        facts = await self.look(self.target.agent, self.target.spec.port or 0)
         return bool(facts.listeners)
 
     async def _wait(self, seconds: float) -> None:

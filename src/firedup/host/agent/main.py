@@ -25,6 +25,7 @@ from firedup.host.agent.keep import keep
 from firedup.host.agent.launch import op_launch
 from firedup.host.agent.memory import op_memory
 from firedup.host.agent.port import op_port
+from firedup.host.agent.pour import Pour
 from firedup.host.agent.run import Runs, WatchRun
 from firedup.host.agent.serve import Loop, leave
 from firedup.host.agent.system import (
@@ -113,6 +114,7 @@ LIVE = {
     "watch_tree": WatchTree,
     "runs": Runs,
     "watch_run": WatchRun,
+    "pour": Pour,
     "attend": Attend,
 }
 

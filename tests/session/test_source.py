@@ -1,0 +1,226 @@
+"""Servers whose log a container engine keeps: stand-ins for its client run local processes.
+
+The stand-ins are in tests/standin; tests/host/test_real_clients.py holds firedup's words against
+the real clients where those are installed.
+"""
+
+import asyncio
+import os
+import signal
+import subprocess
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from workbench import Site, free_port, last_of, recorded, until
+
+from firedup.core.error import UsageError
+from firedup.core.model import Ownership, Snapshot, Stage, Verdict
+from firedup.host.base import LinkError, Trouble
+from firedup.host.source import parse_source
+from firedup.session.source import watch_source
+from firedup.session.watch import Watching
+from firedup.testing.script import End, Script, line
+
+STANDIN = Path(__file__).parent.parent / "standin"
+Docker = Callable[..., str]
+WatchSource = Callable[..., AsyncIterator[Snapshot]]
+
+
+@pytest.fixture(autouse=True)
+def standin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The stand-ins first in PATH, their state in a folder of this test."""
+    folder = tmp_path / "standin"
+    folder.mkdir()
+    monkeypatch.setenv("PATH", f"{STANDIN}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("STANDIN_FOLDER", str(folder))
+    return folder
+
+
+@pytest.fixture
+def docker(standin: Path, state: Path) -> Docker:
+    def call(*words: str, program: str = "docker", check: bool = True) -> str:
+        done = subprocess.run([program, *words], capture_output=True, text=True, timeout=60)
+        assert not check or done.returncode == 0, done.stderr
+        return done.stdout.strip()
+
+    return call
+
+
+@pytest.fixture
+def watch(site: Site) -> Iterator[WatchSource]:
+    def begin(text: str, **how: Any) -> AsyncIterator[Snapshot]:
+        source = parse_source(text)
+        assert source is not None
+        watching = Watching(**{"timeout_s": 60, **how})
+        snapshots = watch_source(site.agent, site.catalogue, site.matcher, source, watching)
+        site.watches.append(snapshots)
+        return snapshots
+
+    yield begin
+
+
+async def test_a_container_is_watched_until_it_is_proved_ready(
+    site: Site, docker: Docker, watch: WatchSource
+) -> None:
+    outside = free_port()
+    program = site.fake(recorded("s01_success.log"))
+    published = ("-p", f"127.0.0.1:{outside}:{site.port}")
+    docker("run", "-d", "--name", "sgl", *published, "sglang:x", *site.serve(program))
+
+    last = await last_of(watch("docker:sgl"))
+
+    assert last.explanation.verdict is Verdict.READY
+    assert last.explanation.engine == "sglang"
+    assert last.spec is not None
+    assert last.spec.port == outside
+    assert last.checks.health == 200
+    assert last.checks.token is True
+    assert last.checks.owner is Ownership.UNKNOWN  # docker-proxy has the port
+    assert any("lines are known again" in note for note in last.explanation.notes)
+
+
+async def test_the_stamps_of_the_tool_are_no_part_of_the_log(
+    site: Site, docker: Docker, watch: WatchSource
+) -> None:
+    program = site.fake(recorded("s01_success.log"))
+    host = ("--network", "host")
+    docker("run", "-d", "--name", "sgl", *host, "sglang:x", *site.serve(program))
+
+    last = await last_of(watch("docker:sgl"))
+
+    spans = {span.stage for span in last.explanation.stages}
+    assert Stage.LOAD_WEIGHTS in spans
+    assert last.last_line is not None
+    assert not last.last_line.text.startswith("20")
+    assert last.checks.owner is Ownership.YES  # its own socket, in the host's network
+
+
+async def test_a_container_that_the_kernel_killed_for_memory_is_said_to_be_that(
+    site: Site, docker: Docker, watch: WatchSource, standin: Path
+) -> None:
+    program = site.fake(Script((line(0, "Load weight begin"),), end=None))
+    docker("run", "-d", "--name", "sgl", "sglang:x", *site.serve(program))
+    snapshots = watch("docker:sgl")
+    await until(snapshots, lambda s: s.processes)  # seen from outside
+    (folder,) = (standin / "containers").iterdir()
+    (folder / "oom").touch()
+    os.kill(snapshot_pid(folder), signal.SIGKILL)
+
+    last = await last_of(snapshots)
+
+    assert last.explanation.verdict is Verdict.CRASHED
+    assert last.exit_signal == signal.SIGKILL
+    assert last.explanation.cause is not None
+    assert last.explanation.cause.failure == "host-out-of-memory"
+
+
+def snapshot_pid(folder: Path) -> int:
+    import json
+
+    return int(json.loads((folder / "state.json").read_text())["pid"])
+
+
+async def test_a_container_that_has_ended_is_explained_at_once(
+    site: Site, docker: Docker, watch: WatchSource
+) -> None:
+    program = site.fake(Script((line(0, "ValueError: no such model"),), end=End(0.1, code=3)))
+    docker("run", "--name", "sgl", "sglang:x", *site.serve(program), check=False)
+
+    last = await last_of(watch("docker:sgl"))
+
+    assert last.explanation.verdict is Verdict.CRASHED
+    assert last.exit_code == 3
+
+
+async def test_the_status_of_a_container_that_is_removed_is_known(
+    site: Site, docker: Docker, watch: WatchSource, standin: Path
+) -> None:
+    program = site.fake(Script((line(0, "Load weight begin"),), end=None))
+    docker("run", "-d", "--rm", "--name", "sgl", "sglang:x", *site.serve(program))
+    snapshots = watch("docker:sgl")
+    await until(snapshots, lambda _: [*standin.glob("containers/*/reader.*")])
+    docker("kill", "-s", "SEGV", "sgl")
+
+    last = await last_of(snapshots)
+
+    assert last.explanation.verdict is Verdict.CRASHED
+    assert last.exit_signal == signal.SIGSEGV
+
+
+async def test_a_container_that_is_not_there_is_a_mistake_of_the_user(
+    docker: Docker, watch: WatchSource
+) -> None:
+    for program in ("docker", "podman"):
+        with pytest.raises(UsageError, match="no container nobody") as caught:
+            await last_of(watch(f"{program}:nobody"))
+
+        assert f"{program} ps --all" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("trouble", "kind", "advice"),
+    [
+        ("denied", Trouble.OTHER, "group docker"),
+        ("no-daemon", Trouble.UNREACHED, "systemctl start docker"),
+    ],
+)
+async def test_an_engine_that_cannot_be_asked_is_told_from_a_missing_container(
+    site: Site,
+    watch: WatchSource,
+    monkeypatch: pytest.MonkeyPatch,
+    trouble: str,
+    kind: Trouble,
+    advice: str,
+) -> None:
+    from firedup.host.base import local_host
+    from firedup.host.link import open_agent
+
+    monkeypatch.setenv("STANDIN_TROUBLE", trouble)
+    source = parse_source("docker:x")
+    assert source is not None
+    async with open_agent(local_host()) as agent:
+        with pytest.raises(LinkError) as caught:
+            await source.look(agent)
+
+    assert caught.value.trouble is kind
+    assert advice in str(caught.value)
+
+
+async def test_no_line_is_lost_or_doubled_when_the_client_of_the_engine_dies(
+    site: Site, docker: Docker, watch: WatchSource
+) -> None:
+    import psutil
+
+    body = """
+    import sys, time
+    for number in range(400):
+        print(f"Load weight begin {number:03}", flush=True)
+        time.sleep(0.005)
+    print("x" * 40000 + "END", flush=True)
+    """
+    docker("run", "-d", "--name", "sgl", "sglang:x", *site.serve(site.program(body)))
+    snapshots = watch("docker:sgl", tail_lines=1000)
+    killed = 0
+
+    def kill_reader(snapshot: Snapshot) -> bool:
+        nonlocal killed
+        if len(snapshot.tail) > 20 * (killed + 1) and killed < 3:
+            killed += 1
+            for process in psutil.process_iter():
+                try:
+                    words = process.cmdline()
+                    ours = process.environ().get("STANDIN_FOLDER")
+                except psutil.Error:
+                    continue
+                if "logs" in words and ours == os.environ["STANDIN_FOLDER"]:
+                    process.kill()
+        return snapshot.is_final
+
+    last = await until(snapshots, kill_reader)
+    await asyncio.sleep(0)
+
+    numbers = [text.rpartition(" ")[2] for text in last.tail if "begin" in text]
+    assert killed == 3
+    assert numbers == [f"{number:03}" for number in range(400)]
