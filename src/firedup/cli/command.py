@@ -2,12 +2,31 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
 import click
 
 from firedup.cli.overview import HELP
+
+# A long list of options is told in parts; those in none of them stand at the end.
+MOST_IN_ONE = 12
+SECTIONS = (
+    ("Where", ("host", "nodes_file", "nodes", "node", "head", "lost_after_s")),
+    (
+        "Launch",
+        ("name", "cwd", "env", "env_files", "setup", "login", "log", "force", "no_wait"),
+    ),
+    ("Compose the command", ("target", "draft", "tp", "port", "bind")),
+    ("Watch", ("pid", "timeout_s", "until", "requires")),
+    ("Tell others", ("hooks", "notify")),
+    ("Know the engine", ("engine", "profiles")),
+    ("Programs that no profile knows", ("ready_pattern", "fail_pattern", "progress_pattern")),
+    ("Show", ("as_json", "format_name", "every", "width", "tail", "no_color")),
+)
+_RANGE = re.compile(r"\s*\[[\dx<>=]+\]$")
+_MOST_COLUMN = 22
 
 
 class Command(click.Command):
@@ -31,6 +50,21 @@ class Command(click.Command):
         super().__init__(*args, **rest)
         self.example = example
         self.advice = advice
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """In one list, or in parts where there are many."""
+        records = {}
+        for param in self.get_params(ctx):
+            record = param.get_help_record(ctx) if isinstance(param, click.Option) else None
+            if record is not None:
+                records[param.name] = (record[0], _RANGE.sub("", record[1]))
+        if len(records) > MOST_IN_ONE:
+            for title, names in SECTIONS:
+                if rows := [records.pop(name) for name in names if name in records]:
+                    with formatter.section(title):
+                        formatter.write_dl(rows, col_max=_MOST_COLUMN)
+        with formatter.section("Options"):
+            formatter.write_dl(list(records.values()), col_max=_MOST_COLUMN)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """The example."""

@@ -64,13 +64,17 @@ HOOK_EVENTS = ("ready", "crashed", "stalled", "exited")
 @option.requires
 @option.lost_after
 @option.engine
-@click.option("--target", metavar="MODEL", help="The target model, to compose the command.")
-@click.option("--draft", metavar="MODEL", help="The draft model, to compose the command.")
 @click.option(
-    "--tp", type=click.IntRange(1), metavar="N", help="Tensor parallelism, to compose it."
+    "--target", metavar="MODEL", help="The target model; with --engine it makes the command."
 )
-@click.option("--port", type=click.IntRange(1, 65535), metavar="N", help="Its port, to compose it.")
-@click.option("--bind", metavar="ADDRESS", help="Its address, to compose it.")
+@click.option("--draft", metavar="MODEL", help="The draft model.")
+@click.option(
+    "--tp", type=click.IntRange(1), metavar="N", help="Tensor parallelism: how many GPUs."
+)
+@click.option(
+    "--port", type=click.IntRange(1, 65535), metavar="N", help="The port that it listens on."
+)
+@click.option("--bind", metavar="ADDRESS", help="The address that it listens on.")
 @option.host
 @nodeoption.nodes_file
 @nodeoption.nodes
