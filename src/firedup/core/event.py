@@ -39,13 +39,20 @@ class LogChanged:
     """The log was replaced, shrunk, lost or is not there yet.
 
     `state`: "missing", "appeared", "rotated", "truncated", "gap". After "rotated" and "truncated"
-    `generation` counts up and offsets start again. `lost_bytes` is what nobody could read (gap).
+    `generation` counts up and offsets start again. `lost_bytes` are what nobody could read (gap),
+    as far as anybody saw them. `dev` and `ino` name the file that the log is now; `end` is how far
+    the generation before was read, and `tail` the CRC-32 of the last 256 bytes up to there.
+    "opened" is no change: it says which file a session found as the log.
     """
 
     at_ns: int
     state: str
     generation: int
     lost_bytes: int | None = None
+    dev: int | None = None
+    ino: int | None = None
+    end: int | None = None
+    tail: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +60,8 @@ class Sample:
     """Physical facts of the server's process tree, once a second.
 
     `oom_kills` is the cgroup's oom_kill counter, None where there is none. `ports` are the TCP
-    ports on which a process of the tree listens.
+    ports on which a process of the tree listens. `log_dev` and `log_ino` name the file that the log
+    is, `log_head` and `log_tail` are the CRC-32 of its first and its last 256 bytes.
     """
 
     at_ns: int
@@ -63,6 +71,10 @@ class Sample:
     ports: tuple[int, ...] = ()
     memory_available_bytes: int | None = None
     oom_kills: int | None = None
+    log_dev: int | None = None
+    log_ino: int | None = None
+    log_head: int | None = None
+    log_tail: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ MODULES = (  # in the order in which they need one another
     "file",
     "inotify",
     "sibling",
+    "logfile",
     "follow",
     "begin",
     "spawn",

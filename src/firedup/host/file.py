@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import zlib
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -73,14 +74,25 @@ class LogReader:
         return LogData(message.at_ns, message.generation, message.offset, message.data)
 
     def _take_change(self, value: dict[str, Any]) -> LogChanged | None:
-        if value["generation"] != self.position.generation:
+        before = self.position
+        end = tail = None
+        if value["generation"] != before.generation:
             self.position = LogPosition(generation=value["generation"])
+            if before.offset and len(before.tail) == min(TAIL_BYTES, before.offset):
+                end, tail = before.offset, zlib.crc32(before.tail)
         if "ino" in value:
             self.position = replace(self.position, dev=value["dev"], ino=value["ino"])
         if value["state"] == "opened":
             return None
         return LogChanged(
-            value["at_ns"], value["state"], value["generation"], value.get("lost_bytes")
+            value["at_ns"],
+            value["state"],
+            value["generation"],
+            value.get("lost_bytes"),
+            value.get("dev"),
+            value.get("ino"),
+            end,
+            tail,
         )
 
     def close(self) -> None:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import bisect
 import contextlib
-from collections.abc import AsyncIterator, Iterable
-from dataclasses import dataclass
-from itertools import pairwise
+from collections.abc import AsyncIterator, Iterable, Sequence
+from dataclasses import dataclass, replace
 
 import msgspec
 
@@ -24,10 +22,21 @@ from firedup.core.event import (
     StopAsked,
     Token,
 )
+from firedup.host.base import OperationError
 from firedup.host.file import LogPosition, open_file, read_file, stat_file
 from firedup.host.frame import Data
 from firedup.host.link import Agent
+from firedup.host.logfile import (
+    LogFile,
+    LogFiles,
+    find_log_files,
+    open_log_file,
+    read_log_file,
+)
 from firedup.host.process import decode_sample
+from firedup.session.generation import list_generations
+from firedup.session.telling import find_unrecorded, tell_log
+from firedup.session.trail import Volume, find_volumes, wanted_sizes
 from firedup.store.event import EventReader, LogRange
 
 # What one session saw of its link or of its own patience is not the run's history.
@@ -40,116 +49,191 @@ _STOP_BYTES = 1 << 20  # of events.jsonl: more than is recorded between a stop a
 class History:
     """Events (log bytes as ranges) in order of time, and where to go on afterwards.
 
-    `generation` is the log file that is there now; earlier ones can be read no more, and
-    `lost_bytes` were in them. `unrecorded` are the parts of its log that no line of events.jsonl
-    tells of, such as those that a killed client had read last, `changes` what nobody saw happen to
-    it. `has_begun` and `has_ended` say which ends were recorded. `is_torn`: the last line of
-    events.jsonl has no end.
+    `volumes` are the generations of the log, of which the last is there now. `unrecorded` are
+    changes and parts of it that no line of events.jsonl tells of, such as those that a killed
+    client had read last. `has_begun` and `has_ended` say which ends were recorded. `is_torn`: the
+    last line of events.jsonl has no end. `pid` is the server, which may hold a log without a name.
     """
 
     events: tuple[Event | LogRange, ...]
-    generation: int
-    size: int
+    volumes: tuple[Volume, ...]
     last_sample_ns: int
     has_begun: bool = False
     has_ended: bool = False
-    unrecorded: tuple[LogRange, ...] = ()
+    unrecorded: tuple[LogRange | LogChanged, ...] = ()
     is_torn: bool = False
-    lost_bytes: int | None = None
-    changes: tuple[LogChanged, ...] = ()
+    pid: int | None = None
 
 
-async def load_history(agent: Agent, folder: str, log: str, log_start: int) -> History:
-    """Read events.jsonl and the samples of a run folder, and the size of its log.
+async def load_history(
+    agent: Agent, folder: str, log: str, log_start: int, *, pid: int | None = None
+) -> History:
+    """Read events.jsonl and the samples of a run folder, and find all that its log was.
 
     Where no session was attached, the keeper's samples tell when bytes arrived.
     """
-    events, ranges, is_torn = await _load_events(agent, f"{folder}/events.jsonl")
-    samples = [
-        sample
-        for name in ("samples.1.jsonl", "samples.jsonl")
-        for sample in await _load_samples(agent, f"{folder}/{name}")
-    ]
-    generation = max((e.generation for e in events if isinstance(e, LogChanged)), default=0)
-    size = await end_of_log(agent, folder, log)
-    changes: tuple[LogChanged, ...] = ()
-    if _has_shrunk(ranges, samples, generation, size):
-        generation += 1
-        changes = (LogChanged(samples[-1].at_ns if samples else 0, "rotated", generation),)
-    lost_bytes = _lost(ranges, samples, generation) if generation else None
-    known = [r for r in ranges if r.generation == generation]
-    arrivals = _arrivals(known, [] if generation else samples)
-    kept: list[Event | LogRange] = [e for e in events if isinstance(e, _KEPT)]
-    kept += samples
-    last_ns = samples[-1].at_ns if samples else 0
-    arrivals = arrivals or ([(0, last_ns)] if generation else [])
-    pieces = _slice(arrivals, 0 if generation else log_start, size, generation)
-    kept += pieces
-    kept.sort(key=lambda event: event.at_ns)
-    has_begun = any(isinstance(event, Begun) for event in events)
+    recorded, is_torn = await _load_events(agent, f"{folder}/events.jsonl")
+    samples = await _load_samples(agent, folder)
+    end = await _load_end(agent, folder)
+    place = _Place(log, log_start, pid)
+    volumes = await _find_volumes(agent, place, recorded, samples, end)
+    known = [event for event in recorded if isinstance(event, LogRange)]
+    told = list(tell_log(volumes))
+    events = [event for event in recorded if isinstance(event, _KEPT)]
     return History(
-        tuple(kept),
-        generation,
-        size,
-        last_ns,
-        has_begun,
-        any(isinstance(event, Exited) for event in events),
-        tuple(_without(pieces, known)),
+        tuple(sorted([*events, *samples, *told], key=lambda event: event.at_ns)),
+        volumes,
+        samples[-1].at_ns if samples else 0,
+        any(isinstance(event, Begun) for event in recorded),
+        any(isinstance(event, Exited) for event in recorded),
+        tuple(find_unrecorded(volumes, told, known)),
         is_torn,
-        lost_bytes,
-        changes,
+        pid,
     )
 
 
+async def load_volumes(
+    agent: Agent, folder: str, log: str, log_start: int, *, pid: int | None = None
+) -> tuple[Volume, ...]:
+    """The generations of a run's log and where they can be read; quick when there is one."""
+    place, end = _Place(log, log_start, pid), await _load_end(agent, folder)
+    sizes = {end.log_size} if end is not None and end.log_size > 0 else ()
+    found = await find_log_files(agent, log, sizes=sizes, pid=pid)
+    has_moved = any(file.continues(log) or not file.size for file in found.files)
+    if found.log is not None and found.log.size >= log_start and not has_moved:
+        look = _last_look((), found, end)
+        return find_volumes(list_generations((), look), found, log, log_start, _size_at(end))
+    recorded, _ = await _load_events(agent, f"{folder}/events.jsonl")
+    return await _find_volumes(agent, place, recorded, await _load_samples(agent, folder), end)
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a log is, where the run begins in it, and who may hold it without a name."""
+
+    log: str
+    start: int
+    pid: int | None
+
+
+async def _find_volumes(
+    agent: Agent,
+    place: _Place,
+    recorded: Sequence[Event | LogRange],
+    samples: Sequence[Sample],
+    end: Sample | None,
+) -> tuple[Volume, ...]:
+    ends = (end,) if end is not None else ()
+    sizes = wanted_sizes(list_generations(recorded, [*samples, *ends]))
+    found = await find_log_files(agent, place.log, sizes=sizes, pid=place.pid)
+    generations = list_generations(recorded, [*samples, *_last_look(samples, found, end)])
+    return find_volumes(generations, found, place.log, place.start, _size_at(end))
+
+
+def _size_at(end: Sample | None) -> int | None:
+    return end.log_size if end is not None and end.log_size > 0 else None
+
+
+def _last_look(samples: Sequence[Sample], found: LogFiles, end: Sample | None) -> Iterable[Sample]:
+    """What the log is now, or was when the server ended, as one more sample."""
+    file = found.log
+    if end is None:
+        if file is not None:
+            yield Sample(
+                found.at_ns,
+                found.wall_ns,
+                file.size,
+                log_dev=file.dev,
+                log_ino=file.ino,
+                log_head=file.head,
+                log_tail=file.tail,
+            )
+        return
+    last = next((sample for sample in reversed(samples) if sample.log_size >= 0), None)
+    is_last = last is not None and end.log_size >= last.log_size
+    if end.log_size < 0 or end.log_ino is not None or is_last:
+        yield end
+    elif file is not None and file.size >= end.log_size:
+        yield replace(end, log_dev=file.dev, log_ino=file.ino)
+    else:
+        yield replace(end, log_dev=-1, log_ino=-1)
+
+
 async def replay_history(agent: Agent, log: str, history: History) -> AsyncIterator[Event]:
-    """The events of `history` with the log's bytes read back."""
-    first_ns = history.events[0].at_ns if history.events else 0
-    if history.generation:
-        yield LogChanged(first_ns, "rotated", history.generation)
-    if history.lost_bytes is not None:
-        yield LogChanged(first_ns, "gap", history.generation, history.lost_bytes)
+    """The events of `history` with the log's bytes read back.
+
+    What a rotator destroys meanwhile is a gap, too.
+    """
     for event in history.events:
         if not isinstance(event, LogRange):
             yield event
             continue
-        stream = open_file(agent, log, offset=event.offset, length=event.length)
-        try:
-            async for piece in stream:
-                if isinstance(piece, Data):
-                    yield LogData(event.at_ns, event.generation, piece.offset, piece.data)
-        finally:
-            stream.close()
+        volume = history.volumes[event.generation]
+        offset, stop = event.offset, event.offset + event.length
+        async for piece in read_volume(agent, log, volume, offset, stop, pid=history.pid):
+            yield LogData(event.at_ns, event.generation, piece.offset, piece.data)
+            offset = piece.offset + len(piece.data)
+        if offset < stop and volume is not history.volumes[-1]:
+            yield LogChanged(event.at_ns, "gap", event.generation, stop - offset)
 
 
-async def position_after(agent: Agent, log: str, generation: int, offset: int) -> LogPosition:
-    """Where to follow the log from, with the bytes that prove that it is the same file."""
+async def read_volume(
+    agent: Agent, log: str, volume: Volume, start: int, stop: int, *, pid: int | None = None
+) -> AsyncIterator[Data]:
+    """The bytes of a generation between two offsets, or fewer when they were destroyed."""
+    if volume.file is None or stop <= start:
+        return
+    length = stop - start
+    stream = open_log_file(agent, log, volume.file, offset=start, length=length, pid=pid)
+    try:
+        async for piece in stream:
+            if isinstance(piece, Data):
+                yield piece
+    except OperationError as error:
+        if error.code != "not-found":
+            raise
+    finally:
+        stream.close()
+
+
+async def position_after(
+    agent: Agent,
+    log: str,
+    generation: int,
+    offset: int,
+    *,
+    file: LogFile | None = None,
+    pid: int | None = None,
+) -> LogPosition:
+    """Where to follow the log from, with the bytes that prove that it is the same file.
+
+    `file` is what was read up to there; by default what has the log's name now.
+    """
+    file = file or (await find_log_files(agent, log)).log
+    if file is None:  # what comes next is another file
+        return LogPosition(generation, offset, b"", *((-1, -1) if offset else (None, None)))
     start = max(0, offset - TAIL_BYTES)
-    tail = await read_file(agent, log, offset=start, length=offset - start) if offset else b""
-    facts = await stat_file(agent, log)
-    return LogPosition(
-        generation,
-        offset,
-        tail,
-        facts.dev if facts else None,
-        facts.ino if facts else None,
-    )
+    tail = b""
+    with contextlib.suppress(OperationError):  # gone since, which following it will tell
+        if offset:
+            tail = await read_log_file(
+                agent, log, file, offset=start, length=offset - start, pid=pid
+            )
+    return LogPosition(generation, offset, tail, file.dev, file.ino)
 
 
-async def end_of_log(agent: Agent, folder: str, log: str) -> int:
-    """How much of the log there is; what came after the server's end is a later run's."""
-    facts = await stat_file(agent, log)
-    if facts is None:
-        return 0
-    if await stat_file(agent, f"{folder}/exit.json") is None:
-        return facts.size
-    end = msgspec.json.decode(await read_file(agent, f"{folder}/exit.json")).get("log_size", -1)
-    return min(facts.size, int(end)) if end >= 0 else facts.size
-
-
-async def _load_events(agent: Agent, path: str) -> tuple[list[Event], list[LogRange], bool]:
-    """Events, ranges of the log, and whether the last line has no end."""
+async def _load_end(agent: Agent, folder: str) -> Sample | None:
+    """When the server ended and how long its log was then: what follows is a later run's."""
+    path = f"{folder}/exit.json"
     if await stat_file(agent, path) is None:
-        return [], [], False
+        return None
+    return decode_sample({"log_size": -1, **msgspec.json.decode(await read_file(agent, path))})
+
+
+async def _load_events(agent: Agent, path: str) -> tuple[list[Event | LogRange], bool]:
+    """Events and ranges of the log, and whether the last line has no end."""
+    if await stat_file(agent, path) is None:
+        return [], False
     last = b"\n"
     reader = EventReader()
     found: list[Event | LogRange] = []
@@ -162,88 +246,18 @@ async def _load_events(agent: Agent, path: str) -> tuple[list[Event], list[LogRa
     finally:
         stream.close()
     found += reader.close()
-    events: list[Event] = [e for e in found if not isinstance(e, LogRange)]
-    return events, [e for e in found if isinstance(e, LogRange)], last != b"\n"
+    return found, last != b"\n"
 
 
-async def _load_samples(agent: Agent, path: str) -> list[Sample]:
-    if await stat_file(agent, path) is None:
-        return []
+async def _load_samples(agent: Agent, folder: str) -> list[Sample]:
     found = []
-    for line in (await read_file(agent, path)).splitlines():
-        with contextlib.suppress(msgspec.MsgspecError, KeyError, TypeError):
-            found.append(decode_sample(msgspec.json.decode(line)))
-    return found
-
-
-def _has_shrunk(
-    ranges: Iterable[LogRange], samples: Iterable[Sample], generation: int, size: int
-) -> bool:
-    """Whether the log was rotated or truncated while nobody was attached to see it.
-
-    Its end was beyond its present one, or its size went down between two samples.
-    """
-    if any(r.generation == generation and r.offset + r.length > size for r in ranges):
-        return True
-    sizes = [*(sample.log_size for sample in samples), size]
-    return not generation and any(after < before for before, after in pairwise(sizes))
-
-
-def _lost(ranges: Iterable[LogRange], samples: Iterable[Sample], generation: int) -> int:
-    """How many bytes were in the logs before `generation`, as far as anybody saw."""
-    ends: dict[int, int] = {0: max((sample.log_size for sample in samples), default=0)}
-    for piece in ranges:
-        if piece.generation < generation:
-            stop = piece.offset + piece.length
-            ends[piece.generation] = max(stop, ends.get(piece.generation, 0))
-    return sum(ends.values())
-
-
-def _arrivals(ranges: Iterable[LogRange], samples: Iterable[Sample]) -> list[tuple[int, int]]:
-    """(offset, time) pairs, both ascending: all bytes below `offset` had arrived at that time."""
-    known = sorted(
-        [(r.offset + r.length, r.at_ns) for r in ranges] + [(s.log_size, s.at_ns) for s in samples]
-    )
-    found: list[tuple[int, int]] = []
-    latest = 0
-    for offset, at_ns in known:
-        if found and offset == found[-1][0]:
+    for path in (f"{folder}/samples.1.jsonl", f"{folder}/samples.jsonl"):
+        if await stat_file(agent, path) is None:
             continue
-        latest = max(latest, at_ns)
-        found.append((offset, latest))
+        for line in (await read_file(agent, path)).splitlines():
+            with contextlib.suppress(msgspec.MsgspecError, KeyError, TypeError):
+                found.append(decode_sample(msgspec.json.decode(line)))
     return found
-
-
-def _slice(
-    arrivals: list[tuple[int, int]], start: int, size: int, generation: int
-) -> list[LogRange]:
-    """The log from `start` to `size` in ranges, each with the time of its arrival."""
-    found: list[LogRange] = []
-    at = start
-    for offset, at_ns in arrivals[bisect.bisect_right(arrivals, (start, 1 << 63)) :]:
-        stop = min(offset, size)
-        if stop > at:
-            found.append(LogRange(at_ns, generation, at, stop - at))
-            at = stop
-    if at < size and arrivals:
-        # Bytes that nobody timed came after the last that somebody did.
-        found.append(LogRange(arrivals[-1][1], generation, at, size - at))
-    return found
-
-
-def _without(pieces: Iterable[LogRange], known: Iterable[LogRange]) -> Iterable[LogRange]:
-    """The parts of `pieces` (ascending, apart) that no range in `known` covers."""
-    covered = sorted((r.offset, r.offset + r.length) for r in known)
-    for piece in pieces:
-        at, stop = piece.offset, piece.offset + piece.length
-        for first, last in covered:
-            if last <= at or first >= stop:
-                continue
-            if first > at:
-                yield LogRange(piece.at_ns, piece.generation, at, first - at)
-            at = last
-        if at < stop:
-            yield LogRange(piece.at_ns, piece.generation, at, stop - at)
 
 
 async def read_stop(agent: Agent, folder: str) -> StopAsked | None:

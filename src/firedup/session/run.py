@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import aclosing, closing
+from contextlib import aclosing
 from datetime import UTC, datetime
 from functools import partial
 
 from firedup.core.event import Begun, KeeperGone
 from firedup.core.model import Snapshot
 from firedup.core.rule import Matcher
-from firedup.host.file import open_file
-from firedup.host.frame import Data
 from firedup.host.link import Agent
 from firedup.host.run import follow_samples
 from firedup.host.run import watch_run as watch_end
@@ -21,7 +19,14 @@ from firedup.profile.pipeline import Pipeline
 from firedup.profile.schema import Catalogue
 from firedup.session.clock import HostClock
 from firedup.session.family import find_family
-from firedup.session.history import History, load_history, position_after, read_stop, replay_history
+from firedup.session.history import (
+    History,
+    load_history,
+    position_after,
+    read_stop,
+    read_volume,
+    replay_history,
+)
 from firedup.session.hook import Teller, attend_run, run_hooks
 from firedup.session.recorder import Recorder
 from firedup.session.registry import Run
@@ -44,6 +49,13 @@ async def _prepare(
 ) -> Watch:
     state, manifest = run.state, run.manifest
     clock = await HostClock.read(agent)
+    history = await load_history(
+        agent,
+        run.folder,
+        run.log,
+        state.log_start,
+        pid=state.server.pid if state.server else None,
+    )
     pipeline = Pipeline(
         matcher,
         year=datetime.fromtimestamp(clock.wall_ns() / 1e9, UTC).year,
@@ -51,7 +63,7 @@ async def _prepare(
         run=run.label,
         tail_lines=watching.tail_lines,
         highlight=watching.highlight,
-        log_start=await _log_start(agent, run),
+        log_start=await _log_start(agent, run, history),
     )
     launched = manifest.launched
     begun = Begun(
@@ -65,7 +77,6 @@ async def _prepare(
     )
     recorder = Recorder(agent, f"{run.folder}/events.jsonl")
     watch = Watch(agent, pipeline, clock, watching, log=run.log, recorder=recorder)
-    history = await load_history(agent, run.folder, run.log, state.log_start)
     pipeline.feed(begun)
     _record_past(recorder, begun, history)
     async for event in replay_history(agent, run.log, history):
@@ -80,7 +91,14 @@ async def _prepare(
         watch.feeders = []
         return watch
     generation, offset = pipeline.log_position
-    watch.position = await position_after(agent, run.log, generation, offset)
+    watch.position = await position_after(
+        agent,
+        run.log,
+        generation,
+        offset,
+        file=history.volumes[generation].file,
+        pid=history.pid,
+    )
     _add_feeders(watch, catalogue, run, history.last_sample_ns)
     return watch
 
@@ -91,20 +109,16 @@ def _record_past(recorder: Recorder, begun: Begun, history: History) -> None:
         recorder.end_torn_line()
     if not history.has_begun:
         recorder.add(begun)
-    for change in history.changes:
-        recorder.add(change)
     for part in history.unrecorded:
         recorder.add(part)
 
 
-async def _log_start(agent: Agent, run: Run) -> tuple[int, int]:
+async def _log_start(agent: Agent, run: Run, history: History) -> tuple[int, int]:
     """Where the run begins in a log that existed before, and how many lines came before it."""
     start, lines = run.state.log_start, 0
-    if start:
-        stream = open_file(agent, run.log, length=start)
-        with closing(stream):
-            async for piece in stream:
-                lines += piece.data.count(b"\n") if isinstance(piece, Data) else 0
+    first = history.volumes[0]
+    async for piece in read_volume(agent, run.log, first, 0, start, pid=history.pid):
+        lines += piece.data.count(b"\n")
     return start, lines
 
 

@@ -4,6 +4,7 @@ import os
 import signal
 import time
 
+from firedup.host.agent.logfile import mark_log
 from firedup.host.agent.memory import Group, memory_available
 from firedup.host.agent.port import Ports
 from firedup.host.agent.proc import (
@@ -196,19 +197,14 @@ def _own_session(server: "dict[str, int] | None") -> int:
 def take_sample(tree: Tree, ports: Ports, group: Group, log: "str | None") -> "dict[str, Any]":
     """One `Sample` of a process tree; `log_size` is -1 without a log."""
     processes = tree.sample()
-    try:
-        log_size = os.stat(log).st_size if log else -1
-    except OSError:
-        log_size = -1
-    return {
-        "at_ns": boottime_ns(),
-        "wall_ns": wall_ns(),
-        "log_size": log_size,
-        "processes": processes,
-        "ports": ports.sample([p["pid"] for p in processes]),
-        "memory_available_bytes": memory_available(),
-        "oom_kills": group.oom_kills(),
-    }
+    sample = {"at_ns": boottime_ns(), "wall_ns": wall_ns(), "log_size": -1}  # type: dict[str, Any]
+    if log:
+        sample.update(mark_log(log, tree.root))
+    sample["processes"] = processes
+    sample["ports"] = ports.sample([p["pid"] for p in processes])
+    sample["memory_available_bytes"] = memory_available()
+    sample["oom_kills"] = group.oom_kills()
+    return sample
 
 
 def op_process(args: "dict[str, Any]") -> "dict[str, Any]":

@@ -134,7 +134,11 @@ class Read(Stream):
         self.offset = int(self.args.get("offset", 0))
         length = self.args.get("length")
         self.end_offset = None if length is None else self.offset + int(length)
-        self.file = open_regular(self.args["path"])
+        self.file = self.find()
+
+    def find(self) -> int:
+        """A descriptor of what is to be read."""
+        return open_regular(self.args["path"])
 
     def produce(self, room: int) -> "tuple[int, bytes] | None":
         """The next piece."""

@@ -10,6 +10,7 @@ from firedup.host.agent.act import take_sample
 from firedup.host.agent.begin import become_server
 from firedup.host.agent.file import make_folder
 from firedup.host.agent.judge import Judge
+from firedup.host.agent.logfile import mark_log
 from firedup.host.agent.memory import Group, host_oom_kills
 from firedup.host.agent.port import Ports
 from firedup.host.agent.proc import Tree, list_children, read_stat
@@ -217,10 +218,6 @@ class Keeper:
             status = self.status or 0
             code = os.WEXITSTATUS(status) if os.WIFEXITED(status) else None
             number = os.WTERMSIG(status) if os.WIFSIGNALED(status) else None
-        try:
-            log_size = os.stat(self.log).st_size
-        except OSError:
-            log_size = -1
         ticks = [stat.ticks for stat in map(read_stat, survivors) if stat is not None]
         value = {
             "schema": 1,
@@ -234,9 +231,9 @@ class Keeper:
             "survivors_start_ticks": ticks,
             "at_ns": self.ended[0],
             "wall_ns": self.ended[1],
-            "log_size": log_size,
             "error": failure["error"] if failure is not None else None,
         }
+        value.update(mark_log(self.log, self.pid))
         self.record.owe("exit.json", value)
         if failure is None:
             self.judge.take_end(value)

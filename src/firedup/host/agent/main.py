@@ -23,6 +23,7 @@ from firedup.host.agent.holder import op_holders
 from firedup.host.agent.hook import Attend, op_hook
 from firedup.host.agent.keep import keep
 from firedup.host.agent.launch import op_launch
+from firedup.host.agent.logfile import ReadLog, op_log_files
 from firedup.host.agent.memory import op_memory
 from firedup.host.agent.port import op_port
 from firedup.host.agent.pour import Pour
@@ -105,17 +106,19 @@ SLOW = {
     "launch": op_launch,
     "hook": op_hook,
     "variables": _in_thread(op_variables),
+    "log_files": op_log_files,
 }
 
 LIVE = {
     "read": Read,
+    "read_log": ReadLog,
     "follow": Follow,
     "wait": Wait,
     "watch_tree": WatchTree,
     "runs": Runs,
     "watch_run": WatchRun,
-    "pour": Pour,
     "attend": Attend,
+    "pour": Pour,
 }
 
 

@@ -5,7 +5,7 @@ import os
 from firedup.host.agent.file import open_regular
 from firedup.host.agent.system import AgentError
 
-_PACKED = (b"\x1f\x8b", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd", b"BZh")  # gzip, xz, zstd, bzip2
+PACKED = (b"\x1f\x8b", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd", b"BZh")  # gzip, xz, zstd, bzip2
 _HEAD_BYTES = 256
 
 
@@ -45,7 +45,7 @@ def find_copy(path: str, identity: "tuple[int, int]", offset: int, tail: bytes) 
     for sibling, found in reversed(list_siblings(path)):
         if identity_of(found) == identity or found.st_size < offset:
             continue
-        file = _open_quietly(sibling)
+        file = open_quietly(sibling)
         if file >= 0:
             past = os.pread(file, len(tail), offset - len(tail))
             os.close(file)
@@ -89,13 +89,13 @@ def _open_between(path: str, old: int, known: "set[tuple[int, int]]") -> int:
         is_later = found.st_mtime_ns >= found_old.st_mtime_ns and found.st_size > 0
         if not is_named or not is_later or identity in known:
             continue
-        file = _open_quietly(sibling)
+        file = open_quietly(sibling)
         if file < 0:
             continue
         begin = os.pread(file, _HEAD_BYTES, 0)
         if identity_of(os.fstat(file)) != identity:  # renamed since
             os.close(file)
-        elif begin.startswith(_PACKED) or begin[: len(head)] == head:
+        elif begin.startswith(PACKED) or begin[: len(head)] == head:
             known.add(identity)
             os.close(file)
         elif first < 0:
@@ -105,7 +105,8 @@ def _open_between(path: str, old: int, known: "set[tuple[int, int]]") -> int:
     return first
 
 
-def _open_quietly(path: str) -> int:
+def open_quietly(path: str) -> int:
+    """A descriptor, or -1 when there is no such file or it may not be read."""
     try:
         return open_regular(path)
     except (AgentError, OSError):  # gone, or not ours to read
