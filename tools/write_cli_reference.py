@@ -20,7 +20,8 @@ HEAD = """\
 Written by `python -m tools.write_cli_reference --write` from the commands' own help.
 
 Times are written as `90s`, `30m`, `1h30m` or `2d`. RUN is a name, which means the newest run that
-has it (`name~1` is the one before), or an id or its beginning.
+has it (`name~1` is the one before), or an id or its beginning. Without `--host` it is looked for on
+this machine, and then on the one other host that is known to have it.
 
 ## Exit status
 
@@ -43,8 +44,10 @@ has it (`name~1` is the one before), or an id or its beginning.
 
 | variable | meaning |
 |---|---|
+| `FIREDUP_HOST` | the host where no `--host` names one |
+| `FIREDUP_SSH` | the OpenSSH client with its first options, such as `ssh -F file`; else `ssh` |
 | `XDG_STATE_HOME` | runs, index and fault reports lie in its `firedup`; else `~/.local/state` |
-| `XDG_CONFIG_HOME` | your own profiles lie in its `firedup/profiles`; else `~/.config` |
+| `XDG_CONFIG_HOME` | your profiles and what is remembered of hosts lie in its `firedup`; else `~/.config` |
 | `XDG_CACHE_HOME` | compiled patterns lie in its `firedup`; else `~/.cache` |
 | `NO_COLOR`, `FORCE_COLOR`, `TERM=dumb` | as usual |
 

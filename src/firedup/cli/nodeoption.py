@@ -8,8 +8,6 @@ from typing import Any, TypeVar
 
 import click
 
-from firedup.core.error import UsageError
-
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
@@ -52,6 +50,8 @@ def asks_for_nodes(given: Mapping[str, Any]) -> bool:
 
 def read_places(words: Sequence[str], *, needs_log: bool = False) -> tuple[NodePlace, ...]:
     """The nodes that `words` name. UsageError for one without a host, or without a log it needs."""
+    from firedup.core.error import UsageError
+
     places = []
     for word in words:
         host, _, log = word.partition("=")
@@ -66,6 +66,8 @@ def read_places(words: Sequence[str], *, needs_log: bool = False) -> tuple[NodeP
 
 def refuse_host(given: Mapping[str, Any]) -> None:
     """UsageError for options that name one host beside those that name several."""
+    from firedup.core.error import UsageError
+
     context = click.get_current_context(silent=True)
     source = context.get_parameter_source("host") if context else None
     if given["host"] is not None and source is click.core.ParameterSource.COMMANDLINE:
