@@ -47,7 +47,7 @@ this machine, and then on the one other host that is known to have it.
 | `FIREDUP_HOST` | the host where no `--host` names one |
 | `FIREDUP_SSH` | the OpenSSH client with its first options, such as `ssh -F file`; else `ssh` |
 | `XDG_STATE_HOME` | runs, index and fault reports lie in its `firedup`; else `~/.local/state` |
-| `XDG_CONFIG_HOME` | your profiles and what is remembered of hosts lie in its `firedup`; else `~/.config` |
+| `XDG_CONFIG_HOME` | your profiles and host settings lie in its `firedup`; else `~/.config` |
 | `XDG_CACHE_HOME` | compiled patterns lie in its `firedup`; else `~/.cache` |
 | `NO_COLOR`, `FORCE_COLOR`, `TERM=dumb` | as usual |
 

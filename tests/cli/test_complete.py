@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -40,6 +41,45 @@ def test_runs_are_completed_from_the_index(command: str) -> None:
 
     assert complete(command, "k") == ["kimi"]
     assert complete(command, "20261129-2") == ["20261129-2"]
+
+
+def put(*runs: tuple[str, str]) -> None:
+    with open_index(index_path(os.environ)) as index:
+        index.put(
+            IndexedRun(host, f"20261129-{n}", name, "/f", started_ns=n)
+            for n, (host, name) in enumerate(runs)
+        )
+
+
+def test_runs_are_those_of_the_host_that_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    put(("local", "kimi-a"), ("box", "kimi-b"), ("box", "kimi-c"), ("lab", "kimi-c"))
+
+    assert complete("logs", "--host", "ssh:box", "k") == ["kimi-c", "kimi-b"]
+    assert complete("logs", "--host", "local", "k") == ["kimi-a"]
+    assert complete("logs", "k") == ["kimi-b", "kimi-a"]  # of kimi-c it must be said where
+    monkeypatch.setenv("FIREDUP_HOST", "lab")
+    assert complete("logs", "k") == ["kimi-c"]
+
+
+def test_hosts_are_completed_from_what_the_user_has_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path / "home"
+    (home / ".ssh" / "more").mkdir(parents=True)
+    (home / ".ssh" / "config").write_text(
+        "Include more/*.conf\nHost box gpu-* !gpu-9\n  HostName 10.0.0.1\nhost=lab\n"
+        'Match host x\n  User y\n# Host none\nHost "half\n'
+    )
+    (home / ".ssh" / "more" / "a.conf").write_text("Host lamp\nInclude ~/.ssh/config\n")
+    monkeypatch.setenv("HOME", str(home))
+    put(("lab2", "kimi"))
+    memories = Path(os.environ["XDG_CONFIG_HOME"], "firedup", "hosts")
+    memories.mkdir(parents=True)
+    (memories / "docker%3Al.toml").touch()
+
+    assert complete("ps", "--host", "") == ["local", "lamp", "box", "lab", "docker:l", "lab2"]
+    assert complete("run", "--host", "la") == ["lamp", "lab", "lab2"]
+    assert complete("host", "b") == ["box"]
 
 
 def test_without_an_index_nothing_is_completed_and_none_is_made() -> None:

@@ -125,10 +125,10 @@ def _judge_start(
 
 def _name_python(host: Host, before: str = "") -> str:
     """How to say which interpreter is meant."""
-    option = "Or name one that is there: --python /path/to/python3"
     if host.is_local:
         return before
-    return f"{before} {option}".strip()
+    typed = f"firedup host {shlex.quote(host.name)} --python /path/to/python3"
+    return f"{before} Or name one that is there: {typed}".strip()
 
 
 def _by_hand(host: Host) -> str:
