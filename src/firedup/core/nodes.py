@@ -64,17 +64,17 @@ def combine_nodes(nodes: Sequence[Node]) -> Snapshot:
     verdict, base = _judge(ranked, fault)
     slowest = _slowest(ranked)
     is_moving = verdict not in (Verdict.CRASHED, Verdict.STOPPED, Verdict.READY)
-    stage = slowest.snapshot if is_moving else base.snapshot
-    by = ranked.index(slowest if is_moving else base)
+    at = slowest if is_moving else base
+    stage = at.snapshot
     return replace(
         head.snapshot,
-        explanation=_explain(ranked, verdict, base, stage, fault),
+        explanation=_explain(ranked, verdict, base, at, fault),
         nodes=tuple(_state(node, verdict) for node in ranked),
         state=base.snapshot.state,
         stage_elapsed_s=stage.stage_elapsed_s,
         ended_after_s=base.snapshot.ended_after_s,
         quiet_s=_quiet_s(ranked),
-        progress=_progress(ranked[by], stage.progress),
+        progress=_progress(at, stage.progress),
         ranks=tuple(
             RankState(f"{node.label} {rank.rank}", rank.stage, rank.has_finished)
             for node in ranked
@@ -82,7 +82,7 @@ def combine_nodes(nodes: Sequence[Node]) -> Snapshot:
         ),
         last_line=stage.last_line,
         tail=base.snapshot.tail,
-        waiting_for=_waiting_for(head, slowest, verdict),
+        waiting_for=stage.waiting_for,
         exit_code=base.snapshot.exit_code,
         exit_signal=base.snapshot.exit_signal,
         log_path=base.snapshot.log_path,
@@ -132,14 +132,20 @@ def _stalled(nodes: Sequence[Node]) -> Node | None:
     return last if all(_place(last) < _place(node) for node in moving) else None
 
 
-def _place(node: Node) -> float:
-    """How far its start has come; what it has finished counts half a stage more."""
+def _place(node: Node) -> tuple[int, int, bool]:
+    """How far its start has come: the furthest stage, how many were begun, is the last over.
+
+    Some engines come back to an earlier stage, and some say less of the nodes above the head.
+    """
     stage = node.snapshot.explanation.stage
-    if stage is None or stage is Stage.OTHER:
-        return -1.0
-    spans = [s for s in node.snapshot.explanation.stages if s.stage is stage and s.rank is None]
-    is_over = bool(spans) and all(span.is_over for span in spans)
-    return _ORDER[stage] + (0.5 if is_over else 0.0)
+    spans = [span for span in node.snapshot.explanation.stages if span.rank is None]
+    if stage is None:
+        return -1, 0, False
+    furthest = max(
+        (_ORDER[span.stage] for span in spans if span.stage is not Stage.OTHER), default=0
+    )
+    own = [span for span in spans if span.stage is stage]
+    return furthest, len(spans), bool(own) and own[-1].is_over
 
 
 def _slowest(nodes: Sequence[Node]) -> Node:
@@ -148,17 +154,26 @@ def _slowest(nodes: Sequence[Node]) -> Node:
     A node that is not the head may be done long before the run is ready, and says so nowhere.
     """
     head = nodes[0]
-    behind = [node for node in nodes[1:] if node.verdict is Verdict.LOADING and _place(node) >= 0]
+    behind = [
+        node for node in nodes[1:] if node.verdict is Verdict.LOADING and _place(node)[0] >= 0
+    ]
     if head.snapshot.explanation.stage in _UP:
         return head
     return min((head, *behind), key=lambda node: (_place(node), node.rank))
+
+
+def _begun(at: Node, verdict: Verdict) -> frozenset[Stage] | None:
+    """The stages that the node which the others wait for has begun; None once nobody waits."""
+    if verdict not in (Verdict.LOADING, Verdict.STALLED, Verdict.TIMED_OUT):
+        return None
+    return frozenset(span.stage for span in at.snapshot.explanation.stages)
 
 
 def _explain(
     nodes: Sequence[Node],
     verdict: Verdict,
     base: Node,
-    at: Snapshot,
+    at: Node,
     fault: FirstFault | None,
 ) -> Explanation:
     head, own = nodes[0].snapshot.explanation, base.snapshot.explanation
@@ -171,10 +186,13 @@ def _explain(
         engine=head.engine or own.engine,
         version=head.version or own.version,
         verdict=verdict,
-        stage=at.explanation.stage,
+        stage=at.snapshot.explanation.stage,
         exited=own.exited,
         confidence=confidence,
-        stages=join_stages([(n.label, n.clock, n.snapshot.explanation.stages) for n in nodes]),
+        stages=join_stages(
+            [(n.label, n.clock, n.snapshot.explanation.stages) for n in nodes],
+            begun=_begun(at, verdict),
+        ),
         cause=replace(cause, rank=join_rank(base.label, cause.rank)) if cause else None,
         followed=(*own.followed, *_elsewhere(nodes, base)) if cause else (),
         findings=_findings(nodes, verdict),
@@ -198,8 +216,9 @@ def _findings(nodes: Sequence[Node], verdict: Verdict) -> tuple[Finding, ...]:
         for finding in node.snapshot.explanation.findings:
             if finding.id == "no-progress" and verdict is not Verdict.STALLED:
                 continue  # it may only wait for the others
+            known = (finding.id, finding.message)  # what all nodes say is said once
             message = finding.message if node.rank == 0 else f"{node.label}: {finding.message}"
-            found.setdefault((finding.id, message), replace(finding, message=message))
+            found.setdefault(known, replace(finding, message=message))
         if node.verdict is Verdict.LOST and node.rank > 0:
             lost = _lost(node)
             found.setdefault((lost.id, lost.message), lost)
@@ -264,9 +283,3 @@ def _progress(node: Node, progress: Progress | None) -> Progress | None:
     if progress is None:
         return None
     return replace(progress, rank=join_rank(node.label, progress.rank))
-
-
-def _waiting_for(head: Node, slowest: Node, verdict: Verdict) -> str:
-    if slowest is head or verdict is not Verdict.LOADING:
-        return head.snapshot.waiting_for
-    return f"{slowest.label}: {slowest.snapshot.waiting_for}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from firedup.core.model import Stage, StageSpan
@@ -17,16 +17,21 @@ def join_rank(label: str, rank: str | None) -> str:
     return f"{label} {rank}" if rank else label
 
 
-def join_stages(nodes: Sequence[Stages]) -> tuple[StageSpan, ...]:
+def join_stages(
+    nodes: Sequence[Stages], *, begun: Collection[Stage] | None = None
+) -> tuple[StageSpan, ...]:
     """One span for each stage, over when it is so on all nodes that began it; then the nodes' own.
 
-    The head is the first of `nodes`, and all begins are told by its wall clock.
+    The head is the first of `nodes`, and all begins are told by its wall clock. What is not
+    among `begun` is left out: only some of the nodes are so far.
     """
     whole: dict[tuple[Stage, int], StageSpan] = {}
     parts: list[StageSpan] = []
     for label, clock, spans in nodes:
         times: dict[Stage, int] = {}  # a stage may be passed more than once
         for own in spans:
+            if begun is not None and own.stage not in begun:
+                continue
             span = _shift(own, nodes[0][1], clock)
             if span.rank is None:
                 times[span.stage] = times.get(span.stage, 0) + 1

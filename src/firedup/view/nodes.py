@@ -29,6 +29,15 @@ def say_nodes(snapshot: Snapshot) -> str:
     return " · ".join(f"{clean(node.label)} {say_node(node)}" for node in snapshot.nodes)
 
 
+def find_log_host(snapshot: Snapshot) -> str:
+    """The host of the log that the snapshot names, which may be another node's than the head's."""
+    found = [node for node in snapshot.nodes if node.log == snapshot.log_path]
+    wanted = [node for node in found if node.verdict is snapshot.explanation.verdict] or found
+    if wanted:
+        return wanted[0].host
+    return snapshot.run.host if snapshot.run else "local"
+
+
 def record_nodes(snapshot: Snapshot) -> dict[str, object]:
     """The member `nodes` of a JSON object; nothing for a run on one host."""
     if not snapshot.nodes:

@@ -6,7 +6,7 @@ from firedup.core.model import Acceptance, Snapshot, State, Verdict
 from firedup.view.cause import render_cause, render_findings, render_followed
 from firedup.view.doubt import render_notes, render_way_out
 from firedup.view.headline import render_headline, render_section
-from firedup.view.nodes import say_nodes
+from firedup.view.nodes import find_log_host, say_nodes
 from firedup.view.pace import Pace
 from firedup.view.paper import COMPACT_BELOW, Paper, count_columns, pad
 from firedup.view.phrase import (
@@ -116,8 +116,8 @@ def _seen(snapshot: Snapshot, paper: Paper) -> list[str]:
             )
         )
     if snapshot.log_path and not is_loading:
-        host = snapshot.run.host if snapshot.run else "local"
-        facts.append(("log file", clean(name_place(host, snapshot.log_path))))
+        place = name_place(find_log_host(snapshot), snapshot.log_path)
+        facts.append(("log file", clean(place)))
     return _facts([fact for fact in facts if fact[1]], paper)
 
 
@@ -153,6 +153,8 @@ def _hints(snapshot: Snapshot, paper: Paper) -> list[str]:
             (f"firedup logs {name}", "read the log"),
             (f"firedup restart {name}", "start it again"),
         ]
+        if any(node.state in (State.SERVING, State.STARTING) for node in snapshot.nodes):
+            hints.append((f"firedup stop {name}", "end the other nodes"))
     widest = max(count_columns(command) for command, _ in hints)
     fits = widest + 18 <= paper.columns
     body = [
