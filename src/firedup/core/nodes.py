@@ -63,7 +63,7 @@ def combine_nodes(nodes: Sequence[Node]) -> Snapshot:
     fault = choose_first(_failures(ranked))
     verdict, base = _judge(ranked, fault)
     slowest = _slowest(ranked)
-    is_moving = verdict not in (Verdict.CRASHED, Verdict.STOPPED, Verdict.READY)
+    is_moving = verdict in (Verdict.LOADING, Verdict.TIMED_OUT, Verdict.UNKNOWN)
     at = slowest if is_moving else base
     stage = at.snapshot
     return replace(
