@@ -73,7 +73,9 @@ class Recipe:
     """What a keeper needs to conclude by itself how its server is, while no client does.
 
     `causes` name failures by the number of the signal that ended the server, "oom" and "port".
-    `grace_s` is how long the keeper leaves the telling to a client that watches.
+    `grace_s` is how long the keeper leaves the telling to a client that watches. Of the pauses
+    between questions, before and after the health route first said yes, the first and the longest
+    are given; `post_pauses_s` are those between the tries to reach an address.
     """
 
     ready: tuple[Sign, ...]
@@ -87,6 +89,8 @@ class Recipe:
     limits: Limits
     causes: Mapping[str, str]
     grace_s: float
+    health_pauses_s: tuple[float, float]
+    token_pauses_s: tuple[float, float]
     post_pauses_s: tuple[float, ...]
     generates: bool = True
     hides_ready_line: bool = False

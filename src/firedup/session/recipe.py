@@ -29,9 +29,14 @@ from firedup.probe.token import (
     TOKENS_SPECULATING,
 )
 from firedup.profile.pattern import PatternError, parse_pattern
+from firedup.session.prober import RETRY_TOKEN_S
 
 # How long a keeper that has concluded something leaves the telling to a client that watches.
 CLIENT_GRACE_S = 15.0
+# Between two questions while the health route says no, and while it says yes and no token comes:
+# the first pause and the longest. They are rarer than a client's, for nobody waits.
+HEALTH_PAUSES_S = (1.0, 5.0)
+TOKEN_PAUSES_S = (RETRY_TOKEN_S, 60.0)
 # Between the tries to post to an address.
 POST_PAUSES_S = (2.0, 10.0)
 
@@ -69,6 +74,8 @@ def make_recipe(target: Target, rules: Iterable[Rule]) -> Recipe:
         limits=LIMITS,
         causes=_name_causes(),
         grace_s=CLIENT_GRACE_S,
+        health_pauses_s=HEALTH_PAUSES_S,
+        token_pauses_s=TOKEN_PAUSES_S,
         post_pauses_s=POST_PAUSES_S,
     )
 

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from typing import Any
 
 _PER_S = 1000000000
-_PAUSES_S = (1.0, 5.0)  # between two questions while the health route says no: at first, at last
-_TOKEN_PAUSES_S = (10.0, 60.0)  # the same while it says yes and no token comes
 _POLITE_SIGNALS = (1, 2, 15)  # sent by somebody who wanted the end
 _EVENTS_TAIL = 1 << 20
 _SURE = 2  # so many times the port must be seen in foreign hands; a sample may be a second old
@@ -106,7 +104,7 @@ class Judge:
         if self._foreign >= _SURE and has_said:
             cause = self._recipe["causes"].get("port")
             self.bell.ring("crashed", {"verdict": "crashed", "cause": cause})
-        first_s, last_s = _TOKEN_PAUSES_S if token else _PAUSES_S
+        first_s, last_s = self._recipe["token_pauses_s" if token else "health_pauses_s"]
         self._pause_s = min(last_s, max(first_s, self._pause_s * 1.5))
         if self.bell.is_attended:
             self._pause_s = max(self._pause_s, self.bell.grace_s)

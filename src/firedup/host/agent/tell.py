@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 _SUBREAPER = 36  # prctl
 _POST_LIMIT_S = 10
-_POST_PAUSES_S = [2.0, 10.0]  # before the second try and the third
 _WORTH_TRYING = (408, 425, 429)  # and everything from 500 on
 
 
@@ -35,7 +34,7 @@ def tell(folder: str, event: str) -> None:
     for number, command in enumerate(hook_commands(manifest, event), 1):
         pid = _run(command, manifest["cwd"], _environment(told), log)
         running[pid] = f"command {number} of --on {event}"
-    pauses_s = (manifest.get("recipe") or {}).get("post_pauses_s", _POST_PAUSES_S)
+    pauses_s = (manifest.get("recipe") or {}).get("post_pauses_s") or ()
     for address in manifest.get("notify") or ():
         pid = os.fork()
         if pid == 0:
