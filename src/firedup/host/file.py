@@ -20,7 +20,8 @@ TAIL_BYTES = 256
 class LogPosition:
     """How far a log has been read, and how to know the place again.
 
-    `tail` are the up to 256 bytes before `offset`; `dev` and `ino` name the file itself.
+    `tail` are the up to 256 bytes before `offset`; `dev` and `ino` name the file itself, which the
+    process `pid` may still write to after it lost its name.
     """
 
     generation: int = 0
@@ -28,6 +29,7 @@ class LogPosition:
     tail: bytes = b""
     dev: int | None = None
     ino: int | None = None
+    pid: int | None = None
 
 
 class LogReader:
@@ -48,6 +50,7 @@ class LogReader:
             tail=base64.b64encode(position.tail).decode("ascii"),
             dev=position.dev,
             ino=position.ino,
+            pid=position.pid,
         )
 
     def __aiter__(self) -> LogReader:
@@ -77,7 +80,7 @@ class LogReader:
         before = self.position
         end = tail = None
         if value["generation"] != before.generation:
-            self.position = LogPosition(generation=value["generation"])
+            self.position = LogPosition(generation=value["generation"], pid=before.pid)
             if before.offset and len(before.tail) == min(TAIL_BYTES, before.offset):
                 end, tail = before.offset, zlib.crc32(before.tail)
         if "ino" in value:

@@ -211,7 +211,8 @@ async def position_after(
     """
     file = file or (await find_log_files(agent, log)).log
     if file is None:  # what comes next is another file
-        return LogPosition(generation, offset, b"", *((-1, -1) if offset else (None, None)))
+        dev, ino = (-1, -1) if offset else (None, None)
+        return LogPosition(generation, offset, b"", dev, ino, pid)
     start = max(0, offset - TAIL_BYTES)
     tail = b""
     with contextlib.suppress(OperationError):  # gone since, which following it will tell
@@ -219,7 +220,7 @@ async def position_after(
             tail = await read_log_file(
                 agent, log, file, offset=start, length=offset - start, pid=pid
             )
-    return LogPosition(generation, offset, tail, file.dev, file.ino)
+    return LogPosition(generation, offset, tail, file.dev, file.ino, pid)
 
 
 async def _load_end(agent: Agent, folder: str) -> Sample | None:

@@ -6,15 +6,15 @@ import os
 import time
 
 from firedup.host.agent.file import open_regular
-from firedup.host.agent.inotify import (
-    FILE_NOTICES,
-    FOLDER_NOTICES,
-    Inotify,
-    is_remote,
-    nearest_folder,
+from firedup.host.agent.inotify import Noticing
+from firedup.host.agent.logfile import find_held
+from firedup.host.agent.sibling import (
+    find_copy,
+    find_moved,
+    identity_of,
+    open_next,
+    open_quietly,
 )
-from firedup.host.agent.serve import Stream
-from firedup.host.agent.sibling import find_copy, find_moved, identity_of, open_next
 from firedup.host.agent.system import boottime_ns
 from firedup.host.agent.wire import DATA, DATA_HEADER, DATA_LIMIT
 
@@ -23,21 +23,24 @@ if TYPE_CHECKING:
     from typing import Any
 
 TAIL_BYTES = 256  # what must be unchanged before our offset, or it is another log
-_SAFETY_S = 5.0  # a look without any notice, for what the kernel did not tell
-_POLL_S = (0.05, 1.0)  # remote file systems: from right after a change to long after
+_SETTLE_S = 3.0  # so long a network file system may show an old size
 
 
-class Follow(Stream):
-    """follow {path, generation?, offset?, tail?, dev?, ino?}: never ends by itself.
+class Follow(Noticing):
+    """follow {path, generation?, offset?, tail?, dev?, ino?, pid?, polls?, settle_s?}.
 
     `offset` and what describes the file there come from an earlier follow, whose work this goes on
-    with. EVENTs: {state, generation, at_ns, dev, ino, size, lost_bytes}; DATA: the bytes.
+    with; `pid` may hold that file without a name. `polls` takes the file system for a remote one.
+    EVENTs: {state, generation, at_ns, dev, ino, size, lost_bytes}; DATA: the bytes. Never ends.
     """
 
     def open(self) -> None:
         """Finds the file where the earlier follow left it."""
         args = self.args
-        self.path = os.path.join(os.path.expanduser("~"), os.path.expanduser(args["path"]))
+        self.prepare(args["path"], is_polled=bool(args.get("polls")))
+        self.pid = int(args.get("pid") or 0)
+        self.settle_s = float(args.get("settle_s", _SETTLE_S))
+        self.shrunk_s = None  # type: float | None  # since when it is shorter than it was
         self.generation = int(args.get("generation", 0))
         self.offset = int(args.get("offset", 0))
         self.tail = binascii.a2b_base64(args.get("tail", ""))
@@ -45,48 +48,18 @@ class Follow(Stream):
         if args.get("ino") is not None:
             self.identity = (int(args["dev"]), int(args["ino"]))
         self.known = set()  # type: set[tuple[int, int]]  # files that were opened
-        self.file = -1
         self.seen = self.offset  # the largest size known of this generation
-        self.must_arm, self.is_missing = True, False
+        self.is_missing = False
         self.is_detour = False  # reading a rotator's copy of what was truncated
         self.events = collections.deque()  # type: collections.deque[dict[str, Any]]
-        self.pause_s = _POLL_S[0]
-        self.inotify = Inotify()
-        try:
-            self._begin()
-        except BaseException:
-            self.close()
-            raise
-
-    def _begin(self) -> None:
-        self.is_polled = self.inotify.file < 0 or is_remote(nearest_folder(self.path))
-        if self.inotify.file >= 0:
-            self.loop.watch(self.inotify.file, self._on_notice)
-        self._arm()
+        self.begin()
 
     def close(self) -> None:
         """Closes the log and the notices."""
-        if self.inotify.file >= 0:
-            self.loop.unwatch(self.inotify.file)
-        self.inotify.close()
+        self.end_notices()
         self._close_file()
 
-    def on_due(self) -> None:
-        """A look without a notice."""
-        self._note_size()
-        self.must_arm = True
-        self.is_ready = True
-
-    def _on_notice(self) -> None:
-        names = (os.path.basename(self.path), os.path.basename(os.path.realpath(self.path)), "")
-        folder = os.path.dirname(self.path)
-        for path, name, is_content in self.inotify.take():
-            if name in names or not os.path.isdir(folder) or path != folder:
-                self._note_size()
-                self.is_ready = True
-                self.must_arm = self.must_arm or not is_content
-
-    def _note_size(self) -> None:
+    def note_size(self) -> None:
         """While the reader gives no credit: remembers how much there is that may get destroyed."""
         if self.file >= 0 and self.credit <= 0 and not self.is_detour and self._is_same_past():
             self.seen = max(self.seen, os.fstat(self.file).st_size)
@@ -95,46 +68,25 @@ class Follow(Stream):
         past = os.pread(self.file, len(self.tail), self.offset - len(self.tail))
         return past == self.tail
 
-    def _arm(self) -> bool:
-        """Watches what matters now; True when there is something new to look at."""
-        if not self.must_arm:
-            return False
-        self.must_arm = False
-        real = os.path.realpath(self.path)
-        wanted = {nearest_folder(self.path): FOLDER_NOTICES}
-        wanted[nearest_folder(real)] = FOLDER_NOTICES
-        if os.path.exists(self.path):
-            wanted[self.path] = FILE_NOTICES
-        if self.file >= 0:
-            wanted[f"/proc/self/fd/{self.file}"] = FILE_NOTICES
-        return self.inotify.arm(wanted)
-
     def produce(self, room: int) -> "tuple[int, bytes] | None":
         """The next event or bytes; None when the log has nothing new."""
         for _ in range(64):  # a rotator cannot keep us here for ever
             if self.events:
                 return self.event(self.events.popleft())
             if self.file < 0:
-                if not self._find() and not self._arm():
+                if not self._find() and not self.arm():
                     break
                 continue
             data = self._read(room)
             if data is None:
                 continue
             if data:
-                self.pause_s = _POLL_S[0]
+                self.hurry()
                 return DATA, data
-            if not self._look() and not self._arm():
+            if not self._look() and not self.arm():
                 break
-        self._rest()
+        self.rest()
         return None
-
-    def _rest(self) -> None:
-        pause_s = _SAFETY_S
-        if self.is_polled:
-            pause_s = self.pause_s
-            self.pause_s = min(self.pause_s * 1.5, _POLL_S[1])
-        self.due = time.monotonic() + pause_s
 
     def _tell(self, state: str, **facts: "Any") -> None:
         event = {"state": state, "generation": self.generation, "at_ns": boottime_ns()}
@@ -153,8 +105,11 @@ class Follow(Stream):
         before = len(self.tail)
         data = os.pread(self.file, before + min(room, DATA_LIMIT), self.offset - before)
         if data[:before] != self.tail:
+            if self._may_come_back():
+                return b""
             self._leave_truncated()
             return None
+        self.shrunk_s = None
         data = data[before:]
         if not data:
             return b""
@@ -164,6 +119,14 @@ class Follow(Stream):
         size = os.fstat(self.file).st_size if len(data) == min(room, DATA_LIMIT) else 0
         self.seen = max(self.seen, self.offset, size)
         return header + data
+
+    def _may_come_back(self) -> bool:
+        """Network file systems may show an old size for a while, so it is not believed at once."""
+        if not self.is_polled or self.is_detour or os.fstat(self.file).st_size >= self.offset:
+            return False
+        now = time.monotonic()
+        self.shrunk_s = now if self.shrunk_s is None else self.shrunk_s
+        return now - self.shrunk_s < self.settle_s
 
     def _skip_hole(self) -> None:
         """A writer without O_APPEND goes on at its old offset after a truncation."""
@@ -183,6 +146,8 @@ class Follow(Stream):
             return True
         size = os.fstat(self.file).st_size
         if size < self.offset:
+            if self._may_come_back():
+                return False
             self._leave_truncated()
             return True
         if size > self.offset:
@@ -226,10 +191,10 @@ class Follow(Stream):
         except (FileNotFoundError, NotADirectoryError):
             self.file = -1
         if self.identity is not None and (self.file < 0 or self.found != self.identity):
-            moved = find_moved(self.path, self.identity)
-            if moved is not None:
+            moved = self._open_again(self.identity)
+            if moved >= 0:
                 self._close_file()
-                self._hold(open_regular(moved))
+                self._hold(moved)
                 self._accept()
                 self._tell("opened")
                 return True
@@ -247,6 +212,16 @@ class Follow(Stream):
         self._tell("appeared" if self.is_missing else "opened")
         self.is_missing = False
         return True
+
+    def _open_again(self, identity: "tuple[int, int]") -> int:
+        """The file that was the log, under its new name or without any; -1 when it is gone."""
+        for path in (find_moved(self.path, identity), find_held(self.path, self.pid)):
+            file = open_quietly(path) if path is not None else -1
+            if file >= 0 and identity_of(os.fstat(file)) == identity:
+                return file
+            if file >= 0:
+                os.close(file)
+        return -1
 
     def _hold(self, file: int) -> None:
         self.file = file

@@ -2,8 +2,10 @@
 
 import os
 import struct
+import time
 
 from firedup.host.agent.file import find_mount
+from firedup.host.agent.serve import Stream
 from firedup.host.agent.system import load_libc
 
 _MODIFY, _ATTRIB = 0x2, 0x4
@@ -16,6 +18,8 @@ _FLAGS = os.O_NONBLOCK | os.O_CLOEXEC  # IN_NONBLOCK and IN_CLOEXEC have the sam
 
 # Writes by another machine give no notice on these.
 _REMOTE = ("nfs", "cifs", "smb", "9p", "fuse", "lustre", "beegfs", "gpfs", "ceph", "afs", "gluster")
+_SAFETY_S = 5.0  # a look without any notice, for what the kernel did not tell
+_POLL_S = (0.05, 1.0)  # remote file systems: from right after a change to long after
 _REMOTE_TOO = ("virtiofs", "vboxsf", "wekafs", "panfs", "pvfs2", "ocfs2", "unknown")
 
 
@@ -100,3 +104,83 @@ def nearest_folder(path: str) -> str:
     while not os.path.isdir(folder):
         folder = os.path.dirname(folder)
     return folder
+
+
+class Noticing(Stream):
+    """A stream about the file at a path, woken by kernel notices and by looks of its own.
+
+    A sub-class has the open file in `file` (-1 for none), sets `must_arm` when that changes, and
+    is asked to `note_size` before anything else may happen to it.
+    """
+
+    def prepare(self, path: str, *, is_polled: bool) -> None:
+        """Where the file is, relative to the home; nothing is opened yet."""
+        self.path = os.path.join(os.path.expanduser("~"), os.path.expanduser(path))
+        self.file = -1
+        self.must_arm = True
+        self.is_polled = is_polled
+        self.pause_s = _POLL_S[0]
+
+    def begin(self) -> None:
+        """Begins to watch; what it opened is closed again when that fails."""
+        self.inotify = Inotify()
+        try:
+            here = nearest_folder(self.path)
+            self.is_polled = self.is_polled or self.inotify.file < 0 or is_remote(here)
+            if self.inotify.file >= 0:
+                self.loop.watch(self.inotify.file, self._on_notice)
+            self.arm()
+        except BaseException:
+            self.close()
+            raise
+
+    def end_notices(self) -> None:
+        """Gives the kernel's notices back."""
+        if self.inotify.file >= 0:
+            self.loop.unwatch(self.inotify.file)
+        self.inotify.close()
+
+    def note_size(self) -> None:
+        """A notice came: how much there is may have to be remembered."""
+        raise NotImplementedError
+
+    def on_due(self) -> None:
+        """A look without a notice."""
+        self.note_size()
+        self.must_arm = True
+        self.is_ready = True
+
+    def _on_notice(self) -> None:
+        names = (os.path.basename(self.path), os.path.basename(os.path.realpath(self.path)), "")
+        folder = os.path.dirname(self.path)
+        for path, name, is_content in self.inotify.take():
+            if name in names or not os.path.isdir(folder) or path != folder:
+                self.note_size()
+                self.is_ready = True
+                self.must_arm = self.must_arm or not is_content
+
+    def arm(self) -> bool:
+        """Watches what matters now; True when there is something new to look at."""
+        if not self.must_arm:
+            return False
+        self.must_arm = False
+        real = os.path.realpath(self.path)
+        wanted = {nearest_folder(self.path): FOLDER_NOTICES}
+        wanted[nearest_folder(real)] = FOLDER_NOTICES
+        if os.path.exists(self.path):
+            wanted[self.path] = FILE_NOTICES
+        if self.file >= 0:
+            wanted[f"/proc/self/fd/{self.file}"] = FILE_NOTICES
+        return self.inotify.arm(wanted)
+
+    def hurry(self) -> None:
+        """Something happened, so that more may happen soon."""
+        self.pause_s = _POLL_S[0]
+
+    def rest(self) -> None:
+        """Nothing is new: when to look again without a notice."""
+        pause_s = _SAFETY_S
+        if self.is_polled:
+            pause_s = self.pause_s
+            self.pause_s = min(self.pause_s * 1.5, _POLL_S[1])
+        self.due = time.monotonic() + pause_s
