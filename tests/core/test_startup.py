@@ -181,3 +181,11 @@ def test_a_bar_promises_only_what_it_can_keep(
     done: int, total: int, elapsed_s: float | None, remaining_s: float | None
 ) -> None:
     assert remaining_of_bar(done, total, elapsed_s) == remaining_s
+
+
+def test_a_line_without_rank_counts_for_the_rank_whose_message_it_is_part_of() -> None:
+    startup = Startup()
+    startup.feed(hit("load-weights", rank="TP3"), at(1))
+    startup.feed(hit("kv-cache", "progress"), at(2), rank="TP3")
+
+    assert startup.stage_of("TP3") is Stage.KV_CACHE

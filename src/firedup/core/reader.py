@@ -206,9 +206,11 @@ class LogReader:
     def _advance(self, hit: Hit, entry: _Entry) -> None:
         """Let a stage hit move the start, and say what that forgives."""
         was_ready, stages = self.startup.is_ready, self.startup.stages
-        has_moved = self.startup.feed(hit, entry.at)
+        is_frame = entry.mark.shape is Shape.FRAME
+        rank = entry.mark.source.rank if is_frame else None
+        has_moved = self.startup.feed(hit, entry.at, rank=rank)
         # A frame of a traceback shows where the engine was, not that it goes on.
-        if not has_moved or entry.mark.shape is Shape.FRAME:
+        if not has_moved or is_frame:
             return
         writer = writer_of(entry.line.source)
         if hit.rule.stage is Stage.SERVING:

@@ -87,13 +87,16 @@ class Startup:
         """Whether this start's own first line was seen (a second one means a second start)."""
         return self._has_start_line
 
-    def feed(self, hit: Hit, at: Moment) -> bool:
-        """Take one hit; True when it moved a stage or a bar (progress of the start)."""
+    def feed(self, hit: Hit, at: Moment, *, rank: str | None = None) -> bool:
+        """Take one hit; True when it moved a stage or a bar (progress of the start).
+
+        `rank` is who wrote it, where its line does not say so itself.
+        """
         self.starts = max(self.starts, 1)
         self.last_at = at
         if hit.rule.stage is None:
             return False
-        rank = hit.line.source.rank
+        rank = hit.line.source.rank or rank
         stage = self._true_stage(hit, rank)
         self._enter(stage, hit.rule.edge, rank, at)
         if hit.rule.edge is Edge.PROGRESS:
