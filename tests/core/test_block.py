@@ -108,3 +108,36 @@ def test_a_traceback_that_never_ends_is_given_up() -> None:
         )
 
     assert not blocks.is_open
+
+
+GROUP = """\
+  + Exception Group Traceback (most recent call last):
+  |   File "a.py", line 3, in main
+  |     run()
+  | ExceptionGroup: unhandled errors in a TaskGroup (1 sub-exception)
+  +-+---------------- 1 ----------------
+    | Traceback (most recent call last):
+    |   File "b.py", line 3, in go
+    |     raise ValueError("too small")
+    | ValueError: too small
+    +------------------------------------
+"""
+
+
+def test_a_group_of_exceptions_is_told_from_its_members() -> None:
+    found = shapes(GROUP)
+
+    assert found[3] is Shape.GROUP
+    assert found[8] is Shape.EXCEPTION
+
+
+def test_a_panic_gives_its_reason_in_the_line_after_its_place() -> None:
+    text = "thread '<unnamed>' panicked at src/lib.rs:20:5:\nno such variant\nnote: run with …\n"
+
+    assert shapes(text) == [Shape.PLAIN, Shape.NATIVE, Shape.PLAIN]
+
+
+def test_a_panic_of_older_rust_stands_in_one_line() -> None:
+    text = "thread 'main' panicked at 'no such variant', src/lib.rs:20:5\nnote: run with …\n"
+
+    assert shapes(text) == [Shape.NATIVE, Shape.PLAIN]

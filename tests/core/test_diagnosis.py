@@ -253,3 +253,11 @@ def test_what_the_engine_calls_a_warning_is_no_fault() -> None:
     story = Story().add("could not fetch, will try again", CAUSE, level="WARNING")
 
     assert story.diagnosis.fatality() is Fatality.NONE
+
+
+def test_a_member_is_the_cause_and_not_the_group_that_holds_it() -> None:
+    story = Story().add("ExceptionGroup: unhandled errors", shape=Shape.GROUP, block=1)
+    assert story.cause() == "ExceptionGroup: unhandled errors"
+
+    story.add("ValueError: too small", shape=Shape.EXCEPTION, block=2)
+    assert story.cause() == "ValueError: too small"

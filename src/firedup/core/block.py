@@ -36,6 +36,10 @@ _LINKS = (
     "During handling of the above exception, another exception occurred:",
 )
 _TRACEBACK = "Traceback (most recent call last)"
+# An exception group names what it holds further down; only its members say what was wrong.
+_GROUP = re.compile(r"(?:[A-Za-z_]\w*\.)*(?:Base)?ExceptionGroup: ")
+# Rust says where it panicked in one line and why in the next.
+_PANIC = re.compile(r"^thread '.*' (?:\(\d+\) )?panicked at .*:\d+:$")
 _GROUP_MARGIN = re.compile(r"^\s*[|+][ -]*\+?-* ?")
 
 # A block that never ends would swallow a log: these bounds close it.
@@ -53,6 +57,7 @@ class Shape(StrEnum):
     EXCEPTION = "exception"  # the last line of a traceback: type and message
     DETAIL = "detail"  # a further line of the exception's message
     LINK = "link"  # the sentence between two exceptions of a chain
+    GROUP = "group"  # the last line of a group of exceptions, whose members follow
     LONE = "lone"  # an exception's name and message without a traceback
     USAGE = "usage"  # an argument parser's complaint
     NATIVE = "native"  # an abort, assertion or signal outside Python
@@ -93,17 +98,22 @@ class Blocks:
     def __init__(self) -> None:
         self._open: list[_Open] = []  # oldest first; the newest takes lines without prefix
         self._count = 0
+        self._panicked: Source | None = None  # whose panic lacks its reason yet
 
     @property
     def is_open(self) -> bool:
         """Whether a message is being folded."""
-        return bool(self._open)
+        return bool(self._open) or self._panicked is not None
 
     def feed(self, line: Line) -> Mark:
         """Place one line; progress bars belong to no block."""
         if line.is_progress:
             return Mark(Shape.PLAIN, line.source)
         has_prefix = len(line.message) < len(line.text)
+        if self._panicked is not None and line.message.strip():
+            source, self._panicked = self._panicked, None
+            if source == line.source:
+                return Mark(Shape.NATIVE, source, self._count)
         if _TRACEBACK in line.message:
             return self._open_traceback(line, has_prefix=has_prefix)
         block = self._owner(line, has_prefix=has_prefix)
@@ -185,7 +195,8 @@ class Blocks:
         if _DOTTED.match(text):
             block.shape = Shape.EXCEPTION
             block.details = 0
-            return Mark(Shape.EXCEPTION, block.source, block.number, block.position)
+            shape = Shape.GROUP if _GROUP.match(text) else Shape.EXCEPTION
+            return Mark(shape, block.source, block.number, block.position)
         block.strange += 1
         self._close_when(block, is_over=block.strange > MAX_STRANGE_LINES)
         return Mark(Shape.FRAME, block.source, block.number, block.position)
@@ -198,6 +209,9 @@ class Blocks:
         self._count += 1
         if not has_prefix and _USAGE.match(line.message):
             return Mark(Shape.USAGE, line.source, self._count)
+        if _PANIC.match(line.message):
+            self._panicked = line.source
+            return Mark(Shape.PLAIN, line.source, self._count)
         if _NATIVE.search(line.message):
             return Mark(Shape.NATIVE, line.source, self._count)
         if _LONE.search(line.message):

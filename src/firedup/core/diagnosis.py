@@ -197,4 +197,6 @@ def _innermost(suspects: list[Suspect]) -> set[int]:
         is_unknown = suspect.role is None and suspect.mark.shape in FATAL_SHAPES
         if is_unknown and block is not None and block not in known:
             found.setdefault(block, suspect.order)
-    return set(found.values())
+    groups = {s.order for s in suspects if s.mark.shape is Shape.GROUP}
+    # A group says less than any of its members; alone it has to do.
+    return set(found.values()) - groups or set(found.values())

@@ -16,7 +16,7 @@ UNCLASSIFIED = "unclassified"
 MAX_LINE_CHARS = 4000
 MAIN = "main"
 
-FATAL_SHAPES = (Shape.EXCEPTION, Shape.USAGE, Shape.NATIVE)
+FATAL_SHAPES = (Shape.EXCEPTION, Shape.GROUP, Shape.USAGE, Shape.NATIVE)
 
 # When one line meets several rules of the same rank of engine, the most cautious role counts: a
 # wrapper quotes the cause, a benign line quotes anything.
