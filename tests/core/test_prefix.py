@@ -91,3 +91,11 @@ def test_colours_titles_and_other_control_sequences_are_taken_out() -> None:
 )
 def test_the_level_is_known_where_the_prefix_says_it(text: str, level: str | None) -> None:
     assert parse_prefix(text, 2026).level == level
+
+
+def test_what_an_engine_core_passes_on_has_the_worker_as_its_source() -> None:
+    text = "(EngineCore_DP0 pid=1) (RayWorkerWrapper pid=2, ip=10.0.0.2) ERROR 11-29 10:00:09 [w.py:6] no"
+    prefix = parse_prefix(text, 2026)
+
+    assert (prefix.source.title, prefix.source.pid) == ("RayWorkerWrapper", 2)
+    assert text[prefix.length :] == "no"

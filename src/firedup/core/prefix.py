@@ -103,10 +103,13 @@ def parse_prefix(text: str, year: int) -> Prefix:
     glued = _GLUED.search(text, at)
     if glued is not None and not text.startswith(("[", "("), at):
         at = glued.start()
-    if (titled := _TITLED.match(text, at)) is not None:
+    for _ in range(3):  # an engine core passes on what its Ray workers print, title and all
+        titled = _TITLED.match(text, at)
+        if titled is None:
+            break
         title, pid, at = titled["title"], int(titled["pid"]), titled.end()
         of_title = _TITLE_RANK.search(title)
-        rank = of_title[1].replace("_", " ") if of_title else None
+        rank = of_title[1].replace("_", " ") if of_title else rank
     if (torch := _TORCH_RANK.match(text, at)) is not None:
         rank, at = f"rank{torch['rank']}", torch.end()
     if (sglang := _SGLANG.match(text, at)) is not None:
