@@ -1,11 +1,9 @@
-"""What somebody asks for is read with care: names, words, files of variables."""
-
-from pathlib import Path
+"""What somebody asks for is read with care: names and words."""
 
 import pytest
 
 from firedup.core.error import UsageError
-from firedup.session.order import check_name, parse_words, read_env_file
+from firedup.session.order import check_name, parse_words
 
 
 @pytest.mark.parametrize("name", ["kimi", "my server", "ümlaut-8B", "a.b_c"])
@@ -31,19 +29,3 @@ def test_leading_pairs_are_environment_and_the_rest_is_the_command() -> None:
 def test_words_without_a_command_are_refused() -> None:
     with pytest.raises(UsageError, match="no command"):
         parse_words(["A=1"])
-
-
-def test_a_file_of_variables_may_have_quotes_comments_and_exports(tmp_path: Path) -> None:
-    file = tmp_path / "env"
-    file.write_text("# c\n\nA=1\nexport B='two words'\nC=\"x\"\nD=a'b\n")
-
-    assert read_env_file(str(file)) == (("A", "1"), ("B", "two words"), ("C", "x"), ("D", "a'b"))
-
-
-@pytest.mark.parametrize("line", ['A="half', "A='", "no pair"])
-def test_a_line_that_is_no_pair_is_refused_with_its_number(tmp_path: Path, line: str) -> None:
-    file = tmp_path / "env"
-    file.write_text(f"OK=1\n{line}\n")
-
-    with pytest.raises(UsageError, match="line 2"):
-        read_env_file(str(file))
