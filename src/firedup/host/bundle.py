@@ -29,6 +29,7 @@ MODULES = (  # in the order in which they need one another
     "key",
     "web",
     "pour",
+    "tunnel",
     "act",
     "run",
     "variables",

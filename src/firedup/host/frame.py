@@ -29,6 +29,7 @@ class Kind(IntEnum):
     EVENT = 5
     DATA = 6
     END = 7
+    INPUT = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +69,18 @@ def encode_request(stream: int, request: dict[str, Any]) -> bytes:
 def encode_credit(stream: int, size_bytes: int) -> bytes:
     """Leave to send so many bytes more."""
     return encode_frame(Kind.CREDIT, stream, _CREDIT.pack(size_bytes))
+
+
+def encode_input(stream: int, data: bytes) -> bytes:
+    """Bytes for what a request talks to, at most PAYLOAD_LIMIT of them; none mean their end."""
+    return encode_frame(Kind.INPUT, stream, data)
+
+
+def decode_credit(payload: bytes) -> int:
+    """So many bytes more may be sent. Raises FrameError when it is none."""
+    if len(payload) != _CREDIT.size:
+        raise FrameError(f"a credit of {len(payload)} bytes")
+    return int(_CREDIT.unpack(payload)[0])
 
 
 def encode_cancel(stream: int) -> bytes:
@@ -111,7 +124,7 @@ class FrameDecoder:
             length, kind, stream = _HEADER.unpack_from(buffer, position)
             if length > PAYLOAD_LIMIT:
                 raise FrameError(f"a frame of {length} bytes; at most {PAYLOAD_LIMIT} are allowed")
-            if not Kind.REQUEST <= kind <= Kind.END:
+            if not Kind.REQUEST <= kind <= Kind.INPUT:
                 raise FrameError(f"a frame of the unknown type {kind}")
             begin = position + _HEADER.size
             if len(buffer) < begin + length:

@@ -10,14 +10,19 @@ from typing import Any
 
 from firedup.core.error import HostError
 from firedup.host.frame import (
+    PAYLOAD_LIMIT,
     Data,
     Frame,
     Kind,
+    decode_credit,
     decode_data,
     decode_json,
     encode_cancel,
     encode_credit,
+    encode_input,
 )
+
+INPUT_WINDOW_BYTES = 262144  # of input before the other side has given any credit
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +56,8 @@ class Stream:
         self._error: HostError | None = None
         self._is_closed = False
         self._arrived = asyncio.Event()
+        self._input_credit = INPUT_WINDOW_BYTES
+        self._may_write = asyncio.Event()
 
     @property
     def has_ended(self) -> bool:
@@ -75,6 +82,31 @@ class Stream:
             self._owed = 0
         return message
 
+    async def write(self, data: bytes) -> None:
+        """Hand bytes to what the request talks to; waits while it takes no more.
+
+        Raises OperationError or HostError when the request has ended, even with a result: nobody
+        would take them.
+        """
+        rest = memoryview(data)
+        while rest:
+            while self._input_credit <= 0 and not self.has_ended and not self._is_closed:
+                self._may_write.clear()
+                await self._may_write.wait()
+            if self._error is not None:
+                raise self._error
+            if self.has_ended or self._is_closed:
+                raise HostError("the other side takes no more")
+            piece = bytes(rest[: min(self._input_credit, PAYLOAD_LIMIT)])
+            self._input_credit -= len(piece)
+            self._send(encode_input(self.number, piece))
+            rest = rest[len(piece) :]
+
+    def end_input(self) -> None:
+        """Say that no more will be written."""
+        if not self.has_ended and not self._is_closed:
+            self._send(encode_input(self.number, b""))
+
     def close(self) -> None:
         """Asks the agent to stop; what still arrives is dropped."""
         if not self._is_closed and not self.has_ended:
@@ -82,6 +114,7 @@ class Stream:
         self._is_closed = True
         self._messages.clear()
         self._arrived.set()
+        self._may_write.set()
 
     def accept(self, frame: Frame) -> bool:
         """The link hands in a frame; True when it was the last one."""
@@ -93,7 +126,12 @@ class Stream:
                 else:
                     self.result = value["result"]
                 self._arrived.set()
+                self._may_write.set()
                 return True
+            case Kind.CREDIT:
+                self._input_credit += decode_credit(frame.payload)
+                self._may_write.set()
+                return False
             case Kind.DATA:
                 message: Data | Notice = decode_data(frame.payload)
             case _:
@@ -108,3 +146,4 @@ class Stream:
         if not self.has_ended:
             self._error = error
         self._arrived.set()
+        self._may_write.set()

@@ -39,6 +39,7 @@ from firedup.host.agent.system import (
     write_all,
 )
 from firedup.host.agent.tell import tell
+from firedup.host.agent.tunnel import Tunnel
 from firedup.host.agent.variables import op_variables
 from firedup.host.agent.web import op_http
 from firedup.host.agent.wire import EVENT, FrameError, encode_json
@@ -118,6 +119,7 @@ LIVE = {
     "runs": Runs,
     "watch_run": WatchRun,
     "attend": Attend,
+    "tunnel": Tunnel,
     "pour": Pour,
 }
 

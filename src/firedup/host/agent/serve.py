@@ -17,6 +17,7 @@ from firedup.host.agent.wire import (
     DATA_LIMIT,
     END,
     EVENT,
+    INPUT,
     FrameError,
     FrameReader,
     encode_json,
@@ -50,6 +51,10 @@ class Stream:
     def produce(self, room: int) -> "tuple[int, bytes] | None":
         """The next (type, payload), DATA with at most `room` bytes of content, or None."""
         raise NotImplementedError
+
+    def take(self, data: bytes) -> None:
+        """Bytes from the client for what the request talks to; none mean their end."""
+        raise AgentError("bad-request", "this operation takes no input")
 
     def on_due(self) -> None:
         """The moment asked for by `due` has come."""
@@ -137,10 +142,10 @@ class Loop:
         self.watch(0, self._read_requests)
         self.watch(self._wake_in, self._take_results)
 
-    def watch(self, file: int, handler: "Callable[[], None]") -> None:
-        """Calls `handler` whenever `file` can be read."""
+    def watch(self, file: int, handler: "Callable[[], None]", events: int = select.POLLIN) -> None:
+        """Calls `handler` whenever `file` can be read, or whatever else `events` wait for."""
         self._handlers[file] = handler
-        self._poll.register(file, select.POLLIN)
+        self._poll.register(file, events)
 
     def unwatch(self, file: int) -> None:
         """Forgets a file descriptor; call it before closing that."""
@@ -195,6 +200,8 @@ class Loop:
                 stream = self._streams.get(number)
                 if stream is not None:
                     stream.credit += _CREDIT.unpack(payload)[0]
+            elif kind == INPUT:
+                self._take(number, payload)
             elif kind == CANCEL:
                 if number in self._streams:
                     self._streams.pop(number).close()
@@ -221,6 +228,17 @@ class Loop:
             else:
                 raise AgentError("bad-request", f"this agent knows no operation {op!r}")
         except Exception as error:  # noqa: BLE001 - a failed request is an answer, not the end
+            self._fail(number, error)
+
+    def _take(self, number: int, data: bytes) -> None:
+        """What comes for a stream that has ended meanwhile has nobody who wants it."""
+        stream = self._streams.get(number)
+        if stream is None:
+            return
+        try:
+            stream.take(data)
+        except Exception as error:  # noqa: BLE001 - the stream ends, the agent goes on
+            self._streams.pop(number).close()
             self._fail(number, error)
 
     def _fail(self, number: int, error: BaseException) -> None:

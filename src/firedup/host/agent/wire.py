@@ -7,7 +7,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-REQUEST, CANCEL, CREDIT, PART, EVENT, DATA, END = 1, 2, 3, 4, 5, 6, 7
+REQUEST, CANCEL, CREDIT, PART, EVENT, DATA, END, INPUT = 1, 2, 3, 4, 5, 6, 7, 8
 PAYLOAD_LIMIT = 65536
 REQUEST_LIMIT = 24 * 1024 * 1024  # all parts of one request together
 FRAME_HEADER = struct.Struct(">IBI")
@@ -55,7 +55,7 @@ class FrameReader:
             length, kind, stream = FRAME_HEADER.unpack_from(self._buffer, position)
             if length > PAYLOAD_LIMIT:
                 raise FrameError(f"frame of {length} bytes; at most {PAYLOAD_LIMIT} are allowed")
-            if kind not in (REQUEST, CANCEL, CREDIT, PART):
+            if kind not in (REQUEST, CANCEL, CREDIT, PART, INPUT):
                 raise FrameError(f"frame of type {kind}, which a client does not send")
             end = position + FRAME_HEADER.size + length
             if len(self._buffer) < end:
