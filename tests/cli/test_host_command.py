@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,14 @@ def put_program(folder: Path, name: str, text: str) -> None:
     folder.mkdir(exist_ok=True)
     (folder / name).write_text(f"#!/bin/sh\n{text}\n")
     (folder / name).chmod(0o755)
+
+
+def documented_keys(name: str) -> set[str]:
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "json.md").read_text()
+    table = page.split(f"<!-- keys: {name} -->\n", 1)[1].split("\n\n", 1)[0]
+    return {
+        key for row in table.splitlines()[2:] for key in re.findall(r"`(\w+)`", row.split("|")[1])
+    }
 
 
 def test_a_host_is_looked_at_after_its_setup(
@@ -53,6 +62,7 @@ def test_a_host_is_looked_at_after_its_setup(
     assert record["problems"] == []
     assert record["remembered"]["env_file"] == "~/tokens.env"
     assert "secret" not in seen.out + json.dumps(record)
+    assert set(record) == documented_keys("host")
 
 
 @pytest.mark.parametrize(

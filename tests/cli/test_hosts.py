@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from typist import Shell
 
+from firedup.cli import main
 from tests.ssh_server import Boxes, SshBox
 
 pytestmark = pytest.mark.timeout(180)
@@ -114,6 +115,9 @@ def test_a_log_on_a_host_is_watched(shell: Shell, box: SshBox) -> None:
 
     assert seen.status == 1
     assert "no weights at all" in seen.out
+    assert "on box" in seen.out
+    told = shell.run("watch", "--host", "box", "--json", "server.log").out.splitlines()[-1]
+    assert json.loads(told)["run"] is None
 
 
 def test_several_hosts_are_asked_and_one_that_is_down_hides_none(
@@ -128,6 +132,7 @@ def test_several_hosts_are_asked_and_one_that_is_down_hides_none(
     both = json.loads(shell.run("ps", "--all-hosts", "--json").out)
     assert {row["host"] for row in both["runs"]} == {"box", "lab"}
     assert both["unreached"] == []
+    assert set(both) == {"schema", "runs", "unreached"}
 
     lab.cut()
     one = shell.run("ps", "--all", "--host", "box", "--host", "lab")
@@ -154,8 +159,8 @@ def test_a_host_that_is_not_reached_is_one_message(shell: Shell, box: SshBox) ->
 
 
 @pytest.mark.parametrize("word", ["docker:", "-oProxyCommand=x", "a b", "slurm:x", "k8s:/"])
-def test_words_that_name_no_host_are_wrong_use(shell: Shell, word: str) -> None:
-    wrong = shell.run("ps", f"--host={word}")
-
-    assert wrong.status == 2
-    assert "names no host" in wrong.err
+def test_words_that_name_no_host_are_wrong_use(
+    word: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["ps", f"--host={word}"]) == 2
+    assert "names no host" in capsys.readouterr().err

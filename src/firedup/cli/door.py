@@ -80,7 +80,10 @@ def _unpack(group: BaseExceptionGroup) -> int:
             if isinstance(inner, Terminated):
                 return TERMINATED
             found = inner
-    return _say_fault(group)
+    fault: BaseException = group
+    while isinstance(fault, BaseExceptionGroup) and len(fault.exceptions) == 1:
+        fault = fault.exceptions[0]
+    return _say_fault(fault)
 
 
 def _say_error(error: FiredupError) -> int:

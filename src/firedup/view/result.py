@@ -11,7 +11,7 @@ from firedup.view.redact import redact_argv
 
 def record_result(snapshot: Snapshot) -> dict[str, object]:
     """The object that ends `run`, `watch` and `attach --json`: an explanation and more."""
-    run = snapshot.run
+    run = snapshot.run if snapshot.run and (snapshot.run.id or snapshot.run.name) else None
     has_exit = snapshot.exit_code is not None or snapshot.exit_signal is not None
     return (
         record_explanation(snapshot.explanation)
