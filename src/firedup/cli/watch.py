@@ -15,6 +15,7 @@ from firedup.cli.command import command as make_command
     example="""
     firedup watch server.log --timeout 30m
     firedup watch --host box '~/sglang/server.log'
+    firedup watch docker:sglang
     firedup watch server.log --format classic --every 15 --width 120 --tail 30
     """,
 )
@@ -39,8 +40,10 @@ def command(**given: Any) -> int:
     """Watch a server by its log until it is ready or has failed.
 
     The server is found by itself: it is the process that holds LOG open for writing. A LOG that
-    does not exist yet is waited for. The patterns are for programs that no profile knows. With
-    --node HOST=LOG, once for each, the nodes of one server on several hosts are watched together.
+    does not exist yet is waited for. LOG may also be docker:NAME, podman:NAME, k8s:NS/POD or
+    journal:UNIT: what keeps the server tells its log and its end. The patterns are for programs
+    that no profile knows. With --node HOST=LOG, once for each, the nodes of one server on several
+    hosts are watched together.
     """
     if nodeoption.asks_for_nodes(given):
         from firedup.cli.nodes_watched import watch_nodes_to_verdict

@@ -99,6 +99,27 @@ class Recipe:
 
 
 @dataclass(frozen=True, slots=True)
+class ContainerOrder:
+    """The container that a command starts, for the carrier who follows it on the host.
+
+    `client` runs the container engine's client and `compose` its compose part; options are put in
+    at `at` of the argv. `verb` is "run" or "up". `hints` tell the engine's service among several.
+    """
+
+    program: str
+    client: tuple[str, ...]
+    verb: str
+    at: int
+    compose: tuple[str, ...] = ()
+    name: str | None = None
+    cidfile: str | None = None
+    is_detached: bool = False
+    is_on_host: bool = False
+    services: tuple[str, ...] = ()
+    hints: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Manifest:
     """What a server was launched with; `log`, `cwd`, `boot_id`, `launched` are filled on the host.
 
@@ -106,7 +127,8 @@ class Manifest:
     `hooks` and `notify` (addresses) are told of what happens; `recipe` is for the keeper who tells.
     `setup` is shell text that runs before the command. None for `log` is server.log in the run
     folder, None for `cwd` the home on the host. `nodes` are the hosts of a run on several, the head
-    first, as `--host` takes them, and `node` is which of them this is.
+    first, as `--host` takes them, and `node` is which of them this is. `container` is set when the
+    command starts one, which then is the server.
     """
 
     id: str
@@ -127,6 +149,7 @@ class Manifest:
     recipe: Recipe | None = None
     nodes: tuple[str, ...] = ()
     node: int = 0
+    container: ContainerOrder | None = None
     boot_id: str | None = None
     launched: Launched | None = None
     schema: int = SCHEMA

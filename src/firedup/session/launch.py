@@ -18,6 +18,7 @@ from firedup.host.manifest import Hook, Manifest, Recipe, new_run_id
 from firedup.probe.target import make_target
 from firedup.profile.command import read_command
 from firedup.profile.schema import Catalogue
+from firedup.session.container import name_container, order_container
 from firedup.session.order import Order, check_name
 from firedup.session.preflight import check_launch
 from firedup.session.recipe import make_recipe
@@ -38,7 +39,8 @@ def name_of(order: Order, spec: ServerSpec) -> str:
     """The run's label: as given, else the model's, else the program's."""
     if order.name is not None:
         return check_name(order.name)
-    base = posixpath.basename((spec.model or order.argv[0]).rstrip("/"))
+    word = spec.model or name_container(order.argv) or order.argv[0]
+    base = posixpath.basename(word.rstrip("/"))
     return base.removesuffix(".gguf").lower() or "server"
 
 
@@ -99,6 +101,7 @@ async def launch(agent: Agent, catalogue: Catalogue, order: Order) -> Run:
         recipe=_recipe_for(agent, catalogue, order, spec),
         nodes=place.hosts if place else (),
         node=place.rank if place else 0,
+        container=order_container(order.argv, catalogue),
     )
     try:
         await launch_server(agent, manifest)

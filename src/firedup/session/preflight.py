@@ -10,6 +10,7 @@ from firedup.drafter.whole import check_whole
 from firedup.host.file import check_paths, find_program
 from firedup.host.link import Agent
 from firedup.host.process import fetch_port
+from firedup.session.container import check_container, path_outside
 from firedup.session.order import Order
 
 
@@ -32,11 +33,13 @@ async def check_launch(
     found += await _check_folder(agent, cwd)
     if order.setup is None and not order.login and "PATH" not in names:
         found += await _check_program(agent, order, cwd)
+    found += check_container(order.argv)
     found += await _check_ports(agent, spec, own)
     for path, role in ((spec.model, "model"), (spec.draft, "drafter")):
-        if path is not None and (local := _local_path(path, cwd)):
+        outside = path_outside(order.argv, path) if path is not None else None
+        if outside is not None and (local := _local_path(outside, cwd)):
             exists = (await check_paths(agent, (local,)))[0].exists
-            if exists or _is_surely_path(path):
+            if exists or _is_surely_path(outside):
                 found += await check_whole(agent, local, role)
     if order.log is not None:
         found += await _check_log(agent, posixpath.join(cwd, order.log))

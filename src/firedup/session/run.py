@@ -18,6 +18,7 @@ from firedup.probe.target import make_target
 from firedup.profile.pipeline import Pipeline
 from firedup.profile.schema import Catalogue
 from firedup.session.clock import HostClock
+from firedup.session.container import look_beyond, take_spec
 from firedup.session.family import find_family
 from firedup.session.history import (
     History,
@@ -99,7 +100,7 @@ async def _prepare(
         file=history.volumes[generation].file,
         pid=history.pid,
     )
-    _add_feeders(watch, catalogue, run, history.last_sample_ns)
+    _add_feeders(watch, catalogue, run, begun, history.last_sample_ns)
     return watch
 
 
@@ -122,7 +123,7 @@ async def _log_start(agent: Agent, run: Run, history: History) -> tuple[int, int
     return start, lines
 
 
-def _add_feeders(watch: Watch, catalogue: Catalogue, run: Run, since_ns: int) -> None:
+def _add_feeders(watch: Watch, catalogue: Catalogue, run: Run, begun: Begun, since_ns: int) -> None:
     server = (run.state.server.pid, run.state.server.start_ticks) if run.state.server else None
 
     async def take_samples(agent: Agent) -> None:
@@ -152,10 +153,24 @@ def _add_feeders(watch: Watch, catalogue: Catalogue, run: Run, since_ns: int) ->
     watch.feeders += [take_samples, take_end]
     if watch.teller is not None:
         watch.feeders.append(partial(attend_run, run.label.id))
+    _ask(watch, catalogue, run, begun, server)
+
+
+def _ask(
+    watch: Watch, catalogue: Catalogue, run: Run, begun: Begun, server: tuple[int, int] | None
+) -> None:
+    """Let the server be asked whether it is ready, wherever its port is."""
     profile = catalogue.profile(run.spec.engine)
     target = make_target(watch.agent, run.spec, profile, run_folder=run.folder)
 
     async def find_own(agent: Agent) -> frozenset[int]:
         return frozenset(process.pid for process in await find_family(agent, run.state))
 
-    watch.ask_through(target, server, find_own)
+    container = run.manifest.container
+    if container is None or container.is_on_host:
+        watch.ask_through(target, server, find_own)
+    elif container.verb == "run":
+        # A proxy has the port, so that no process of the server is to be looked for there.
+        watch.ask_through(target, None, find_own).look = look_beyond(watch, run.spec)
+    else:
+        watch.feeders.append(lambda agent: take_spec(agent, watch, catalogue, run, begun))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable
+from contextlib import suppress
 
 from firedup.core.block import OPENERS
 from firedup.core.error import FiredupError
@@ -22,6 +23,7 @@ from firedup.profile.match import CatalogueMatcher
 from firedup.profile.schema import Catalogue
 from firedup.profile.stop import stop_steps
 from firedup.session.clock import HostClock
+from firedup.session.container import stop_container
 from firedup.session.family import find_family
 from firedup.session.registry import Run
 from firedup.session.summary import find_stage
@@ -30,6 +32,8 @@ from firedup.store.event import encode_event
 # The keeper writes exit.json within moments of the end.
 EXIT_WAIT_S = 5.0
 SWEEP_WAIT_S = 5.0
+# The carrier of a container ends when that has.
+CARRIER_WAIT_S = 15.0
 
 
 class StuckError(FiredupError):
@@ -96,7 +100,13 @@ async def _signal_in_turn(
     stage: Stage | None,
     grace_s: float | None,
 ) -> None:
-    for step in stop_steps(catalogue.profile(run.spec.engine), stage):
+    steps = stop_steps(catalogue.profile(run.spec.engine), stage)
+    patience_s = grace_s if grace_s is not None else steps[0].grace_s
+    if await stop_container(agent, run, patience_s, say):
+        with suppress(OperationError):
+            await wait_gone(agent, server.pid, server.start_ticks, timeout_s=CARRIER_WAIT_S)
+            return
+    for step in steps:
         limit_s = grace_s if grace_s is not None else step.grace_s
         whom = "the server's group" if step.to == "group" else f"pid {server.pid}"
         say(f"SIG{step.signal} to {whom}, waiting up to {limit_s:g} s")

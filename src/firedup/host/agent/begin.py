@@ -4,6 +4,7 @@ import errno
 import os
 import signal
 
+from firedup.host.agent.carry import carry
 from firedup.host.agent.system import write_all
 
 TYPE_CHECKING = False
@@ -36,6 +37,9 @@ def become_server(
         what = f"the working folder {manifest['cwd']} cannot be entered"
         os.chdir(to_bytes(manifest["cwd"]))
         raw = {to_bytes(name): to_bytes(value) for name, value in env.items()}
+        if manifest.get("container"):
+            what = f"{manifest['argv'][0]} cannot be executed"
+            carry(manifest, _commands, raw, report)
         commands = _commands(manifest)
         for number, argv in enumerate(commands, 1):
             what = f"{argv[0]} cannot be executed"

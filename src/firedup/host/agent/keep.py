@@ -8,6 +8,7 @@ import time
 
 from firedup.host.agent.act import take_sample
 from firedup.host.agent.begin import become_server
+from firedup.host.agent.carry import Carried
 from firedup.host.agent.file import make_folder
 from firedup.host.agent.judge import Judge
 from firedup.host.agent.logfile import mark_log
@@ -44,6 +45,7 @@ class Keeper:
         with open(os.path.join(folder, "manifest.json"), "rb") as file:
             self.manifest = json.loads(file.read().decode("utf-8"))
         self.log = self.manifest["log"]
+        self.carried = Carried(folder, self.manifest)
         self.pid = 0
         self.status = None  # type: int | None
         self.ended = (0, 0)
@@ -157,7 +159,10 @@ class Keeper:
         next_s = time.monotonic()
         while not self.record.is_settled() or self.has_children or self.judge.bell.is_waiting:
             if self.has_children:
-                sample = take_sample(self.tree, self.ports, self.group, self.log)
+                sight = (self.tree, self.ports, self.group)
+                if self.carried.is_meant:
+                    sight = self.carried.sight()
+                sample = take_sample(*sight, self.log)
                 self.record.add_sample(sample)
                 self.judge.take_sample(sample)
             self.judge.bell.heed()
@@ -233,6 +238,7 @@ class Keeper:
             "wall_ns": self.ended[1],
             "error": failure["error"] if failure is not None else None,
         }
+        value.update(self.carried.read().get("end") or {})
         value.update(mark_log(self.log, self.pid))
         self.record.owe("exit.json", value)
         if failure is None:

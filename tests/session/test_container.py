@@ -1,0 +1,160 @@
+"""`firedup run -- docker run …`: the container is the server, not the client that starts it."""
+
+import json
+import os
+import signal
+from pathlib import Path
+
+import pytest
+from workbench import Site, free_port, recorded, until
+
+from firedup.core.error import RefusedError
+from firedup.core.model import Ownership, Verdict
+from firedup.session.order import Order
+from firedup.session.restart import restart_run
+from firedup.session.stop import stop_run
+from firedup.testing.script import End, Script, line
+
+STANDIN = Path(__file__).parent.parent / "standin"
+LOADING = Script((line(0, "Load weight begin"),), end=None)
+
+
+@pytest.fixture(autouse=True)
+def standin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The stand-ins first in PATH, their state in a folder of this test."""
+    folder = tmp_path / "standin"
+    folder.mkdir()
+    monkeypatch.setenv("PATH", f"{STANDIN}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("STANDIN_FOLDER", str(folder))
+    return folder
+
+
+def inside(standin: Path) -> dict:
+    """The state of the one container."""
+    (folder,) = (standin / "containers").iterdir()
+    return json.loads((folder / "state.json").read_text())
+
+
+@pytest.mark.parametrize("detach", [(), ("-d",), ("-d", "--rm"), ("--rm",)])
+async def test_a_container_is_launched_proved_ready_and_stopped(
+    site: Site, standin: Path, detach: tuple[str, ...]
+) -> None:
+    outside = free_port()
+    command = site.serve(site.fake(recorded("s01_success.log")))
+    published = ("-p", f"127.0.0.1:{outside}:{site.port}")
+    run = await site.launch(("docker", "run", *detach, *published, "sglang:x", *command))
+
+    ready = await site.conclude(run)
+    ended = await stop_run(site.agent, site.catalogue, run, say=lambda _: None)
+
+    assert ready.explanation.verdict is Verdict.READY
+    assert ready.spec is not None
+    assert ready.spec.engine == "sglang"
+    assert ready.spec.port == outside
+    assert ready.checks.token is True
+    assert ready.checks.owner is Ownership.UNKNOWN
+    assert run.manifest.argv[:2] == ("docker", "run"), "as it was typed"
+    assert ended is not None
+    assert (await site.conclude(run)).explanation.verdict is Verdict.STOPPED
+    if "--rm" not in detach:
+        assert inside(standin)["status"] == "exited"
+
+
+@pytest.mark.parametrize("detach", [(), ("-d",)])
+async def test_the_end_of_the_container_is_the_end_of_the_run(
+    site: Site, standin: Path, detach: tuple[str, ...]
+) -> None:
+    command = site.serve(site.fake(LOADING))
+    run = await site.launch(("docker", "run", *detach, "sglang:x", *command))
+    snapshots = site.watch(run)
+    snapshot = await until(snapshots, lambda s: s.processes)
+    own = inside(standin)["pid"]
+
+    (folder,) = (standin / "containers").iterdir()
+    (folder / "oom").touch()
+    os.kill(own, signal.SIGKILL)
+    last = await site.conclude(run)
+
+    assert own in {process.pid for process in snapshot.processes}
+    assert last.explanation.verdict is Verdict.CRASHED
+    assert last.exit_signal == signal.SIGKILL
+    assert last.explanation.cause is not None
+    assert last.explanation.cause.failure == "host-out-of-memory"
+
+
+async def test_the_status_of_a_server_that_ends_by_itself_is_the_runs(site: Site) -> None:
+    command = site.serve(site.fake(Script((line(0, "no such model"),), end=End(0.1, code=3))))
+    run = await site.launch(("docker", "run", "-d", "sglang:x", *command))
+
+    last = await site.conclude(run)
+
+    assert last.explanation.verdict is Verdict.CRASHED
+    assert last.exit_code == 3
+
+
+async def test_an_image_that_is_not_there_ends_the_run_with_the_words_of_the_client(
+    site: Site,
+) -> None:
+    run = await site.launch(("docker", "run", "-d", "nosuch/image", "serve"))
+
+    last = await site.conclude(run)
+
+    assert last.explanation.verdict is Verdict.CRASHED
+    assert last.exit_code == 125
+    assert "pull access denied" in Path(run.log).read_text()
+
+
+async def test_a_container_with_a_name_can_be_restarted(site: Site, standin: Path) -> None:
+    command = site.serve(site.fake(recorded("s01_success.log")))
+    host = ("--network", "host", "--name", "sgl")
+    run = await site.launch(("docker", "run", "-d", *host, "sglang:x", *command))
+    ready = await site.conclude(run)
+    again = await restart_run(site.agent, site.catalogue, run, say=lambda _: None)
+
+    assert ready.checks.owner is Ownership.YES, "its own socket in the host's network"
+    assert (await site.conclude(again)).explanation.verdict is Verdict.READY
+    assert inside(standin)["name"] == "sgl", "the old one is gone"
+
+
+async def test_a_terminal_is_refused_before_the_launch(site: Site) -> None:
+    with pytest.raises(RefusedError, match="terminal") as caught:
+        await site.launch(("docker", "run", "-it", "sglang:x", "sglang", "serve"))
+
+    assert "Leave out -it." in str(caught.value)
+
+
+async def test_a_composed_server_is_found_among_its_services(
+    site: Site, tmp_path: Path, standin: Path
+) -> None:
+    command = site.serve(site.fake(recorded("s01_success.log")))
+    outside = free_port()
+    services = {
+        "ui": {"image": "open-webui", "command": ["sleep", "300"]},
+        "llm": {
+            "image": "lmsysorg/sglang",
+            "command": list(command),
+            "ports": [f"{outside}:{site.port}"],
+        },
+    }
+    file = tmp_path / "compose.yaml"
+    file.write_text(json.dumps({"services": services}))
+    run = await site.launch(("docker", "compose", "-f", str(file), "up"))
+
+    ready = await until(site.watch(run, until="exit"), lambda s: s.checks.token and s.checks.log)
+    ended = await stop_run(site.agent, site.catalogue, run, say=lambda _: None)
+
+    assert ready.spec is not None
+    assert ready.spec.port == outside
+    assert ready.explanation.engine == "sglang"
+    assert ended is not None
+
+
+async def test_an_order_as_it_was_typed_is_kept(site: Site) -> None:
+    command = ("docker", "run", "--name", "x", "sglang:x", *site.serve(site.fake(LOADING)))
+
+    run = await site.launch(Order(command).argv)
+    await stop_run(site.agent, site.catalogue, run, say=lambda _: None)
+
+    assert run.manifest.argv == command
+    assert run.manifest.container is not None
+    assert run.manifest.container.name == "x"
