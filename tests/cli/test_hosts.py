@@ -78,6 +78,9 @@ def test_the_variable_names_the_host_and_an_option_goes_before_it(
     wrong = shell.run("logs", "small")
     assert wrong.status == 2
     assert "FIREDUP_HOST=docker:" in wrong.err
+    monkeypatch.setenv("FIREDUP_HOST", "box")
+    box.cut()
+    assert "(FIREDUP_HOST=box names the host where" in shell.run("logs", "small").err
 
 
 def test_a_log_on_a_host_is_explained_without_a_copy(shell: Shell, box: SshBox) -> None:

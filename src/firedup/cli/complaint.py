@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
+
 import click
 
 from firedup.cli.command import Command
+from firedup.cli.option import HOST_VARIABLE
 from firedup.core.error import FiredupError
+from firedup.host.base import LinkError
 from firedup.view.redact import clean, printable_block, redact
 
 
@@ -23,5 +27,9 @@ def render_complaint(error: click.ClickException) -> str:
 
 
 def render_error(error: FiredupError) -> str:
-    """The parts of an error, safe to print."""
-    return redact(printable_block(str(error)))
+    """The parts of an error, safe to print; with where its host was named, if not in the words."""
+    text = str(error)
+    name = os.environ.get(HOST_VARIABLE)
+    if name and isinstance(error, LinkError) and error.what.startswith(f"{name}: "):
+        text += f"\n({HOST_VARIABLE}={name} names the host where --host does not.)"
+    return redact(printable_block(text))
