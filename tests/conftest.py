@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+import shutil
+import tempfile
+from collections import Counter
+from pathlib import Path
+from typing import Any
 
 import hypothesis
 import pytest
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-# Hosts behind SSH, for tests in any folder.
+# The test servers of SSH are fixtures that tests of several folders share.
 pytest_plugins = ("tests.ssh_server",)
 
 # Examples may be slow on a busy machine, so there is no deadline; in CI they are always the same.
@@ -29,11 +30,36 @@ TERMINAL_VARIABLES = (
     "TTY_COMPATIBLE",
 )
 
+# The folder of compiled patterns that all tests of a run share, the workers of pytest-xdist too.
+CACHE = pytest.StashKey[Path]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Let the catalogue be compiled once in a run, and never into the developer's own cache."""
+    if not hasattr(config, "workerinput"):  # a worker has inherited the folder
+        config.stash[CACHE] = Path(tempfile.mkdtemp(prefix="firedup-cache-"))
+        os.environ["XDG_CACHE_HOME"] = str(config.stash[CACHE])
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Remove what `pytest_configure` made."""
+    if CACHE in config.stash:
+        shutil.rmtree(config.stash[CACHE], ignore_errors=True)
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Say what was skipped and why, a line for each reason: a skip is no pass."""
+    skipped = terminalreporter.stats.get("skipped", [])
+    reasons = Counter(report.longrepr[2].removeprefix("Skipped: ") for report in skipped)
+    for reason, count in sorted(reasons.items()):
+        terminalreporter.write_line(f"skipped {count}: {reason}")
+    terminalreporter.write_line(f"skipped in all: {len(skipped)}")
+
 
 @pytest.fixture(autouse=True)
 def _own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Keep run folders, the index and the user's configuration out of the tests and vice versa."""
-    for name in ("XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"):
+    for name in ("XDG_STATE_HOME", "XDG_CONFIG_HOME"):
         monkeypatch.setenv(name, str(tmp_path / name.lower()))
     for name in TERMINAL_VARIABLES:
         monkeypatch.delenv(name, raising=False)

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import socket
 import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from port import free_port
 
 from firedup.testing.program import make_program
 from firedup.testing.script import Http, Script, line
 
-LIMIT_S = 40
+LIMIT_S = 100
 READY = Script(
     (
         line(0.0, "0.00.010.000 I main: loading model"),
@@ -59,9 +59,7 @@ class Shell:
     def make_server(self, script: Script = READY) -> tuple[str, ...]:
         """The words that start a fake llama-server on a free port."""
         program = make_program(self.folder, "llama-server", script)
-        with socket.create_server(("127.0.0.1", 0)) as listener:
-            port = listener.getsockname()[1]
-        return (str(program), "--port", str(port))
+        return (str(program), "--port", str(free_port()))
 
 
 def finish(process: subprocess.Popen[str]) -> Outcome:

@@ -3,15 +3,14 @@
 from itertools import pairwise
 
 import pytest
+from compiled import builtin_matcher
 
-from firedup.core.block import OPENERS
 from firedup.core.event import Exited, Health, LogData, Sample
 from firedup.core.model import Speculation, Stage, Verdict
 from firedup.demo.kimi import ARGV, SPEC
 from firedup.demo.replay import RECORDINGS, events, schedule
 from firedup.profile.command import read_command
 from firedup.profile.load import load_catalogue
-from firedup.profile.match import build_matcher
 from firedup.profile.pipeline import Pipeline
 from firedup.store.event import decode_event, encode_event
 
@@ -25,8 +24,8 @@ def catalogue():
 
 
 @pytest.fixture(scope="module")
-def matcher(catalogue):
-    return build_matcher(catalogue, openers=OPENERS)
+def matcher():
+    return builtin_matcher()
 
 
 @each_recording

@@ -11,15 +11,13 @@ from datetime import UTC
 from pathlib import Path
 
 import pytest
+from compiled import builtin_matcher
 
-from firedup.core.block import OPENERS
 from firedup.core.model import Verdict
 from firedup.demo import play as player
 from firedup.demo.play import ALL, play
 from firedup.demo.replay import RECORDINGS, events
 from firedup.demo.screen import JSON, PLAIN, Screen
-from firedup.profile.load import load_catalogue
-from firedup.profile.match import build_matcher
 from firedup.view.paper import Paper
 
 GOLDEN = Path(__file__).with_name("golden")
@@ -27,7 +25,7 @@ GOLDEN = Path(__file__).with_name("golden")
 
 @pytest.fixture(scope="module")
 def matcher():
-    return build_matcher(load_catalogue(), openers=OPENERS)
+    return builtin_matcher()
 
 
 async def no_wait(due_s: float) -> None:

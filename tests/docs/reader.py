@@ -6,7 +6,6 @@ import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -14,7 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import psutil
+from leftover import kill_left
+from port import free_port
 
 from firedup.demo.model import MODELS, model_path
 from tools.page import Supply, Typed, read_script
@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[2]
 DEMO_MODELS = "the demo's models"
 # Where any text may stand: outputs are shortened by it, on the page and by firedup itself.
 GAP = "…"
-LIMIT_S = 60
+LIMIT_S = 100
 # What is never the same twice, and what stands for it in a comparison.
 _VARYING = (
     (re.compile(r"\b\d{8}-\d{6}-([\w-]+?)-[0-9a-f]{4}\b"), r"ID-\1"),
@@ -76,7 +76,7 @@ class Reader:
         """What the command prints, with the page's ports in place of those really used."""
         command = typed.command
         for port in _PORT.findall(command):
-            self.ports.setdefault(port, find_free_port())
+            self.ports.setdefault(port, str(free_port()))
         for port, real in self.ports.items():
             command = re.sub(rf"\b{port}\b", real, command)
         end = f"end-of-{typed.line}-{os.urandom(4).hex()}"
@@ -102,18 +102,11 @@ class Reader:
 
     def end(self) -> None:
         """Kill the shell and everything that was started from it, detached or not."""
-        state = self.environment["XDG_STATE_HOME"]
-        for process in psutil.process_iter():
-            try:
-                is_ours = process.environ().get("XDG_STATE_HOME") == state
-                if is_ours and process.pid != os.getpid():
-                    process.send_signal(signal.SIGKILL)
-            except psutil.Error:
-                continue
+        kill_left(self.environment["XDG_STATE_HOME"])
         self._shell.communicate()
 
 
-def make_environment(home: Path, cache: Path) -> dict[str, str]:
+def make_environment(home: Path) -> dict[str, str]:
     """A user's environment in which nothing is left of the tester's."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     return {
@@ -121,7 +114,7 @@ def make_environment(home: Path, cache: Path) -> dict[str, str]:
         "HOME": str(home),
         "XDG_STATE_HOME": str(home / "state"),
         "XDG_CONFIG_HOME": str(home / "config"),
-        "XDG_CACHE_HOME": str(cache),
+        "XDG_CACHE_HOME": os.environ["XDG_CACHE_HOME"],
         "COLUMNS": "80",
         "LANG": "C.UTF-8",
         "TZ": "UTC",
@@ -162,9 +155,3 @@ def normalise(text: str) -> str:
     for pattern, word in _VARYING:
         text = pattern.sub(word, text)
     return " ".join(text.replace("│", " ").split())
-
-
-def find_free_port() -> str:
-    """A port of this machine on which nobody listens now."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return str(listener.getsockname()[1])

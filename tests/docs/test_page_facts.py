@@ -58,10 +58,11 @@ def test_the_request_for_a_token_is_described_as_it_is_made() -> None:
 
 
 def test_every_event_has_its_hook() -> None:
-    page = read("how-to/scripts-and-ci.md")
+    page, reference = read("how-to/scripts-and-ci.md"), read("reference/hooks.md")
 
     for event in HOOK_EVENTS:
         assert f"`--on {event} CMD`" in page
+        assert re.search(rf"^\| `{event}` \| ", reference, re.MULTILINE)
 
 
 def test_the_tables_of_exit_statuses_say_the_same() -> None:

@@ -17,23 +17,15 @@ PAGES = [
 ]
 
 
-@pytest.fixture(scope="session")
-def shared_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Compile the catalogue once for all pages."""
-    return tmp_path_factory.mktemp("cache")
-
-
 @pytest.mark.engine
 @pytest.mark.slow
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("page", PAGES, ids=[str(page.relative_to(ROOT)) for page in PAGES])
-def test_a_page_shows_what_its_commands_print(
-    page: Path, tmp_path: Path, shared_cache: Path
-) -> None:
+def test_a_page_shows_what_its_commands_print(page: Path, tmp_path: Path) -> None:
     pytest.importorskip("xllamacpp")
     folder = tmp_path / "work"
     folder.mkdir()
-    reader = Reader(folder, make_environment(tmp_path, shared_cache))
+    reader = Reader(folder, make_environment(tmp_path))
     try:
         assert reader.follow(page) > 0
     finally:

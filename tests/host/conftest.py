@@ -1,6 +1,5 @@
 """An agent on this machine with its own state folder, and servers that never outlive a test."""
 
-import os
 import secrets
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -9,6 +8,7 @@ from typing import Any
 
 import psutil
 import pytest
+from leftover import kill_left
 
 from firedup.host.base import local_host
 from firedup.host.launch import Launch, launch_server
@@ -24,7 +24,7 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     folder = tmp_path / "state"
     monkeypatch.setenv("XDG_STATE_HOME", str(folder))
     yield folder
-    _kill_left(str(folder))
+    kill_left(folder)
 
 
 @pytest.fixture
@@ -42,16 +42,6 @@ def launch(agent: Agent) -> Launcher:
         return await launch_server(agent, Manifest(run_id, "test", argv, **manifest))
 
     return start
-
-
-def _kill_left(state: str) -> None:
-    """Ends every process that was started with this state folder, keepers included."""
-    for process in psutil.process_iter():
-        try:
-            if process.pid != os.getpid() and process.environ().get("XDG_STATE_HOME") == state:
-                process.kill()
-        except psutil.Error:
-            continue
 
 
 @pytest.fixture

@@ -5,13 +5,12 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from compiled import builtin_matcher
 
-from firedup.core.block import OPENERS
 from firedup.core.event import Ended, LogData
 from firedup.core.model import Explanation, Line, Verdict
-from firedup.core.rule import Matcher, Role, Rule
+from firedup.core.rule import Role, Rule
 from firedup.profile.load import load_catalogue
-from firedup.profile.match import build_matcher
 from firedup.profile.pipeline import Pipeline
 
 RUNS = Path(__file__).parent.parent / "data" / "engine-runs"
@@ -30,11 +29,6 @@ CAUSES = [
 
 
 @cache
-def matcher() -> Matcher:
-    return build_matcher(load_catalogue(), openers=OPENERS)
-
-
-@cache
 def parts(engine: str) -> tuple[bytes, bytes]:
     """The log up to its ready line, and from there on."""
     log, ready = HEALTHY[engine]
@@ -45,12 +39,12 @@ def parts(engine: str) -> tuple[bytes, bytes]:
 
 def is_bare(line: str, engine: str) -> bool:
     """Whether no word of a death stands in the line as well, such as those of the C library."""
-    hits = matcher().match(Line(0, 0, 1, line, line))
+    hits = builtin_matcher().match(Line(0, 0, 1, line, line))
     return not any(h.rule.role is Role.WRAPPER and h.rule.engine in (None, engine) for h in hits)
 
 
 def explain(data: bytes) -> Explanation:
-    pipeline = Pipeline(matcher(), year=2026)
+    pipeline = Pipeline(builtin_matcher(), year=2026)
     for event in (LogData(0, 0, 0, data), Ended(0)):
         pipeline.feed(event)
     return pipeline.snapshot(0).explanation

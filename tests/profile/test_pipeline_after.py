@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from functools import cache
+from compiled import builtin_matcher
 
-from firedup.core.block import OPENERS
 from firedup.core.event import Begun, Event, Exited, Health, LogData, PortOwner, Token
 from firedup.core.model import Ownership, ServerSpec, Snapshot
-from firedup.core.rule import Matcher
-from firedup.profile.load import load_catalogue
-from firedup.profile.match import build_matcher
 from firedup.profile.pipeline import Pipeline
 
 NS = 1_000_000_000
@@ -17,13 +13,8 @@ SPEC = ServerSpec(engine="sglang", port=30000)
 UP = b"The server is fired up and ready to roll!\n"
 
 
-@cache
-def matcher() -> Matcher:
-    return build_matcher(load_catalogue(), "sglang", OPENERS)
-
-
 def look(now_s: float, *events: Event) -> Snapshot:
-    pipeline = Pipeline(matcher(), year=2026, engine="sglang")
+    pipeline = Pipeline(builtin_matcher("sglang"), year=2026, engine="sglang")
     for event in events:
         pipeline.feed(event)
     return pipeline.snapshot(int(now_s * NS), 10**18)

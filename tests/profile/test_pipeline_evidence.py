@@ -1,8 +1,7 @@
 """What the pipeline makes of evidence that grows old, or that speaks against itself."""
 
-from functools import cache
+from compiled import builtin_matcher
 
-from firedup.core.block import OPENERS
 from firedup.core.event import (
     Begun,
     DeadlinePassed,
@@ -16,9 +15,6 @@ from firedup.core.event import (
     Token,
 )
 from firedup.core.model import Ownership, Process, ServerSpec, Snapshot, State, Verdict
-from firedup.core.rule import Matcher
-from firedup.profile.load import load_catalogue
-from firedup.profile.match import build_matcher
 from firedup.profile.pipeline import Pipeline
 
 NS = 1_000_000_000
@@ -31,14 +27,8 @@ PROOF: tuple[Event, ...] = (
 )
 
 
-@cache
-def matcher() -> Matcher:
-    catalogue = load_catalogue()
-    return build_matcher(catalogue, "sglang", OPENERS)
-
-
 def look(now_s: float, *events: Event) -> Snapshot:
-    pipeline = Pipeline(matcher(), year=2026, engine="sglang")
+    pipeline = Pipeline(builtin_matcher("sglang"), year=2026, engine="sglang")
     for event in (BEGUN, *events):
         pipeline.feed(event)
     return pipeline.snapshot(int(now_s * NS), 10**18)

@@ -2,17 +2,13 @@
 
 import json
 import random
-from functools import cache
 from pathlib import Path
 
 import pytest
+from compiled import builtin_matcher
 
-from firedup.core.block import OPENERS
 from firedup.core.event import Begun, Ended, Event, Exited, Health, LogData, Sample, Token
 from firedup.core.model import Explanation, Process, ServerSpec, Verdict
-from firedup.core.rule import Matcher
-from firedup.profile.load import load_catalogue
-from firedup.profile.match import build_matcher
 from firedup.profile.pipeline import Pipeline
 from firedup.session.explain import explain_path
 
@@ -27,17 +23,12 @@ READY = [path for path, row in EXPECTED if "ready" in row["verdict"]]
 NS = 1_000_000_000
 
 
-@cache
-def matcher() -> Matcher:
-    return build_matcher(load_catalogue(), openers=OPENERS)
-
-
 def name(path: Path) -> str:
     return f"{path.parent.name}/{path.name}"
 
 
 def explain(events: list[Event]) -> Explanation:
-    pipeline = Pipeline(matcher(), year=2026)
+    pipeline = Pipeline(builtin_matcher(), year=2026)
     for event in events:
         pipeline.feed(event)
     return pipeline.snapshot(events[-1].at_ns).explanation
@@ -109,7 +100,7 @@ def test_interleaving_samples_and_answers_differently_changes_nothing(path: Path
 
 @pytest.mark.parametrize("path", READY, ids=name)
 def test_no_line_prefix_of_a_run_that_came_up_is_called_crashed(path: Path) -> None:
-    pipeline, at = Pipeline(matcher(), year=2026), 0
+    pipeline, at = Pipeline(builtin_matcher(), year=2026), 0
 
     for number, raw in enumerate(path.read_bytes().splitlines(keepends=True), 1):
         pipeline.feed(LogData(0, 0, at, raw))
@@ -120,7 +111,7 @@ def test_no_line_prefix_of_a_run_that_came_up_is_called_crashed(path: Path) -> N
 
 @pytest.mark.parametrize(("path", "row"), EXPECTED, ids=[name(path) for path, _ in EXPECTED])
 def test_explain_agrees_with_what_is_known_of_the_run(path: Path, row: dict[str, object]) -> None:
-    found = explain_path(str(path), matcher=matcher())
+    found = explain_path(str(path), matcher=builtin_matcher())
 
     assert found.verdict.value in row["verdict"]  # type: ignore[operator]
     if row["root_line"] is not None:

@@ -8,13 +8,12 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from compiled import builtin_matcher
 
 from firedup.core.block import OPENERS
 from firedup.core.line import decode_line
 from firedup.core.model import Line, Stage
 from firedup.core.rule import Edge, Hit, Role
-from firedup.profile.load import load_catalogue
-from firedup.profile.match import CatalogueMatcher, build_matcher
 
 RUNS = Path(__file__).parents[1] / "data" / "engine-runs" / "sglang"
 EXPECT = [json.loads(line) for line in (RUNS / "expect.jsonl").read_text().splitlines()]
@@ -22,11 +21,6 @@ CAME_UP = [row["log"] for row in EXPECT if "ready" in row["verdict"]]
 UNHARMED = [row["log"] for row in EXPECT if "crashed" not in row["verdict"]]
 FAILED = [row["log"] for row in EXPECT if row["root_line"]]
 EAGLE3 = [name for name in CAME_UP if "eagle3" in name]
-
-
-@cache
-def matcher() -> CatalogueMatcher:
-    return build_matcher(load_catalogue(environ={}), "sglang", openers=OPENERS)
 
 
 @cache
@@ -49,7 +43,7 @@ def lines_of(log: str) -> tuple[Line, ...]:
 
 @cache
 def hits_of(log: str) -> tuple[Hit, ...]:
-    return tuple(hit for line in lines_of(log) for hit in matcher().match(line))
+    return tuple(hit for line in lines_of(log) for hit in builtin_matcher("sglang").match(line))
 
 
 def roles(hits: list[Hit]) -> set[Role | None]:
@@ -60,7 +54,11 @@ def roles(hits: list[Hit]) -> set[Role | None]:
 
 
 def causes_in(log: str) -> list[Line]:
-    return [line for line in lines_of(log) if Role.CAUSE in roles(list(matcher().match(line)))]
+    return [
+        line
+        for line in lines_of(log)
+        if Role.CAUSE in roles(list(builtin_matcher("sglang").match(line)))
+    ]
 
 
 def steps(log: str, rank: str | None) -> list[tuple[Stage, Edge]]:
@@ -84,7 +82,7 @@ def test_a_run_without_a_fault_shows_no_cause(log: str) -> None:
 def test_the_root_line_is_a_cause_or_an_exception_that_no_rule_plays_down(log: str) -> None:
     root = next(row["root_line"] for row in EXPECT if row["log"] == log).strip()
     line = next(line for line in lines_of(log) if root in line.text)
-    hits = list(matcher().match(line))
+    hits = list(builtin_matcher("sglang").match(line))
     if log == "sglang/f13_tp2_kill9_rank1_load.log":  # the killed rank left no line
         assert roles(hits) == {Role.VICTIM}
     elif Role.CAUSE not in roles(hits):
@@ -124,7 +122,7 @@ def test_every_bar_piece_gives_numbers_and_the_last_is_full(log: str) -> None:
     readings = [
         (int(hit.captures["done"]), int(hit.captures["total"]))
         for line in bars
-        for hit in matcher().match(line)
+        for hit in builtin_matcher("sglang").match(line)
         if hit.rule.edge is Edge.PROGRESS
     ]
     assert len(readings) == len(bars) > 0
@@ -218,7 +216,7 @@ def test_a_frozen_scheduler_is_a_finding_and_no_cause() -> None:
 @pytest.mark.parametrize("log", [row["log"] for row in EXPECT])
 def test_the_scan_reports_each_line_that_a_rule_meets(log: str) -> None:
     data = (RUNS.parent / log).read_bytes()
-    reported = matcher().scan(data)
+    reported = builtin_matcher("sglang").scan(data)
     for hit in hits_of(log):
         if hit.rule.role is not Role.GAUGE:
             assert any(hit.line.offset <= at < hit.line.end for at in reported), hit.line.text

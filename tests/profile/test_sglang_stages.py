@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from compiled import builtin_matcher
 
 from firedup.core.event import Ended, LogData
 from firedup.core.line import decode_line
 from firedup.core.model import Explanation, Stage, Verdict
 from firedup.core.rule import Edge
-from firedup.profile.load import load_catalogue
-from firedup.profile.match import CatalogueMatcher, build_matcher
+from firedup.profile.match import CatalogueMatcher
 from firedup.profile.pipeline import Pipeline
 
 # Up to 0.5.12 the drafter is loaded after the graphs of the target.
@@ -62,7 +62,7 @@ Capturing batches (bs=128 avail_mem=15.10 GB):  40%|####      | 20/50 [00:14<00:
 
 @pytest.fixture(scope="module")
 def matcher() -> CatalogueMatcher:
-    return build_matcher(load_catalogue(environ={}), "sglang")
+    return builtin_matcher("sglang", ())
 
 
 def explain(log: str, matcher: CatalogueMatcher) -> Explanation:

@@ -8,14 +8,12 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from compiled import builtin_matcher
 
-from firedup.core.block import OPENERS
 from firedup.core.event import Ended, LogData
 from firedup.core.line import decode_line
 from firedup.core.model import Explanation, Line, Severity, Stage, Verdict
 from firedup.core.rule import Hit, Role
-from firedup.profile.load import load_catalogue
-from firedup.profile.match import CatalogueMatcher, build_matcher
 from firedup.profile.pipeline import Pipeline
 
 RUNS = Path(__file__).parents[1] / "data" / "engine-runs"
@@ -31,13 +29,8 @@ CRASHED = {*FAILED, "f_kill9_worker_ready_keepalive"}
 UNHARMED = [name for name in LOGS if name.removesuffix(".log") not in CRASHED]
 
 
-@cache
-def matcher(engine: str | None) -> CatalogueMatcher:
-    return build_matcher(load_catalogue(environ={}), engine, openers=OPENERS)
-
-
 def explain(data: bytes) -> Explanation:
-    pipeline = Pipeline(matcher(None), year=2026)
+    pipeline = Pipeline(builtin_matcher(), year=2026)
     pipeline.feed(LogData(at_ns=0, generation=0, offset=0, data=data))
     pipeline.feed(Ended(at_ns=0))
     return pipeline.snapshot().explanation
@@ -60,7 +53,7 @@ def lines_of(name: str) -> tuple[Line, ...]:
 
 @cache
 def hits_of(name: str) -> tuple[Hit, ...]:
-    return tuple(hit for line in lines_of(name) for hit in matcher("vllm").match(line))
+    return tuple(hit for line in lines_of(name) for hit in builtin_matcher("vllm").match(line))
 
 
 def of_rule(name: str, rule: str) -> list[Hit]:
@@ -77,7 +70,7 @@ def test_a_run_that_did_not_crash_shows_no_cause(name: str) -> None:
     causes = [
         line.text
         for line in lines_of(name)
-        if {hit.rule.role for hit in matcher("vllm").match(line)} - {None} == {Role.CAUSE}
+        if {hit.rule.role for hit in builtin_matcher("vllm").match(line)} - {None} == {Role.CAUSE}
     ]
     assert causes == []
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from functools import cache
-
 import pytest
+from compiled import builtin_matcher
 
 from firedup.core.event import Ended, LogData
 from firedup.core.model import Explanation, Progress, Snapshot, Stage, Verdict
-from firedup.profile.load import load_catalogue
-from firedup.profile.match import CatalogueMatcher, build_matcher
 from firedup.profile.pipeline import Pipeline
 
 V0 = """\
@@ -67,13 +64,8 @@ LATE = V1.replace(
 ).replace("(v0.10.2)", "(v0.32.0)")
 
 
-@cache
-def matcher() -> CatalogueMatcher:
-    return build_matcher(load_catalogue(environ={}), "vllm")
-
-
 def look(text: str) -> Snapshot:
-    pipeline = Pipeline(matcher(), year=2026)
+    pipeline = Pipeline(builtin_matcher("vllm", ()), year=2026)
     pipeline.feed(LogData(at_ns=0, generation=0, offset=0, data=text.encode()))
     pipeline.feed(Ended(at_ns=0))
     return pipeline.snapshot()

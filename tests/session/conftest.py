@@ -1,32 +1,28 @@
 """Real servers launched through a real agent and keeper, and nothing of them left afterwards."""
 
-import contextlib
 import os
-import signal
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
-import psutil
 import pytest
-from workbench import RUNS, Knowledge, Site, free_port
+from compiled import builtin_catalogue, builtin_matcher
+from leftover import kill_left
+from port import free_port
+from workbench import RUNS, Knowledge, Site
 
-from firedup.core.block import OPENERS
 from firedup.core.event import LogData
 from firedup.host.base import local_host
 from firedup.host.link import Agent, open_agent
-from firedup.profile.load import load_catalogue
-from firedup.profile.match import build_matcher
 from firedup.profile.pipeline import Pipeline
 
 
 @pytest.fixture(scope="session")
 def knowledge() -> Knowledge:
     """The whole catalogue, with what is compiled on first use compiled already."""
-    catalogue = load_catalogue()
-    matcher = build_matcher(catalogue, openers=OPENERS)
+    matcher = builtin_matcher()
     pipeline = Pipeline(matcher, year=2026)
     pipeline.feed(LogData(0, 0, 0, (RUNS / "sglang" / "s01_success.log").read_bytes()))
-    return Knowledge(catalogue, matcher)
+    return Knowledge(builtin_catalogue(), matcher)
 
 
 @pytest.fixture
@@ -34,11 +30,7 @@ def state() -> Iterator[Path]:
     """Where this test's runs are; whatever was started in it is killed afterwards."""
     folder = Path(os.environ["XDG_STATE_HOME"])
     yield folder
-    for process in psutil.process_iter():
-        with contextlib.suppress(psutil.Error):
-            ours = process.environ().get("XDG_STATE_HOME") == str(folder)
-            if ours and process.pid != os.getpid():
-                process.send_signal(signal.SIGKILL)
+    kill_left(folder)
 
 
 @pytest.fixture

@@ -13,7 +13,8 @@ from typing import Any
 
 import psutil
 import pytest
-from workbench import LIMIT_S, RUNS, Site, free_port, recorded, until
+from port import free_port
+from workbench import LIMIT_S, RUNS, Site, recorded, until
 
 from firedup.core.error import RefusedError, UsageError
 from firedup.core.event import LogData

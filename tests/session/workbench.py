@@ -2,12 +2,13 @@
 
 import asyncio
 import re
-import socket
 import textwrap
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+from port import free_port
 
 from firedup.core.model import Explanation, Snapshot
 from firedup.core.rule import Matcher
@@ -21,7 +22,19 @@ from firedup.session.watch import Watching
 from firedup.testing.program import first_lines, make_program
 from firedup.testing.script import Http, Script, Stop, line
 
-LIMIT_S = 30.0
+__all__ = [
+    "LIMIT_S",
+    "RUNS",
+    "Knowledge",
+    "Site",
+    "free_port",
+    "last_of",
+    "recorded",
+    "story",
+    "until",
+]
+
+LIMIT_S = 100.0
 RUNS = Path(__file__).parent.parent / "data" / "engine-runs"
 
 
@@ -29,11 +42,6 @@ RUNS = Path(__file__).parent.parent / "data" / "engine-runs"
 class Knowledge:
     catalogue: Catalogue
     matcher: Matcher
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as found:
-        return int(found.getsockname()[1])
 
 
 class Site:
