@@ -104,7 +104,7 @@ def test_a_reader_that_goes_away_is_no_error(log: Path, shell: Shell) -> None:
     process.stdout.readline()
     process.stdout.close()
 
-    _, err = process.communicate(timeout=40)
+    _, err = process.communicate(timeout=100)
 
     assert (process.returncode, err) == (141, "")
 
@@ -140,7 +140,7 @@ def test_output_that_the_locale_cannot_write_is_no_fault(tmp_path: Path, shell: 
     environ = {**os.environ, "PYTHONIOENCODING": "ascii:strict"}
 
     argv = [sys.executable, "-m", "firedup", "explain", str(log)]
-    done = subprocess.run(argv, env=environ, capture_output=True, check=False, timeout=40)
+    done = subprocess.run(argv, env=environ, capture_output=True, check=False, timeout=100)
 
     assert done.returncode == 0
     assert done.stdout.isascii()

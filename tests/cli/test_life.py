@@ -5,15 +5,13 @@ from __future__ import annotations
 import json
 import os
 import signal
+import time
 from pathlib import Path
 
-import pytest
 from typist import READY, Shell, finish, read_until
 
 from firedup.store.index import index_path, open_index
 from firedup.testing.script import End, Script, line
-
-pytestmark = pytest.mark.timeout(120)
 
 DIED = Script(
     (
@@ -161,17 +159,46 @@ def test_a_name_that_no_run_has_gets_the_nearest(shell: Shell) -> None:
         assert "Did you mean small?" in unknown.err
 
 
-def test_hooks_of_a_launch_that_nobody_watches_are_said_to_wait(shell: Shell) -> None:
-    hook = ("--on", "ready", "true")
-    server = shell.make_server()
+def wait_for(path: Path) -> None:
+    """Returns once a process that nobody waits for has made the file."""
+    until_s = time.monotonic() + 40
+    while not path.exists() and time.monotonic() < until_s:
+        time.sleep(0.05)
+
+
+def test_hooks_of_a_launch_that_nobody_watches_are_run_all_the_same(shell: Shell) -> None:
+    hook = ("--on", "ready", "echo $FIREDUP_NAME is $FIREDUP_EVENT > told.new; mv told.new told")
+    server = shell.make_server(READY)
 
     alone = shell.run("run", "--name", "small", *hook, "--no-wait", "--", *server)
+    wait_for(shell.folder / "told")
 
-    assert alone.status == 0
-    assert "run while somebody watches: firedup attach small\n" in alone.err
-    shell.run("stop", "small")
-    watched = shell.run("run", "--name", "small", *hook, "--timeout", "60s", "--", *server)
-    assert (watched.status, watched.err) == (0, "")
+    assert (alone.status, alone.err) == (0, "")
+    assert (shell.folder / "told").read_text() == "small is ready\n"
+
+
+def test_a_launch_whose_client_is_killed_still_runs_its_hooks(shell: Shell) -> None:
+    hook = ("--on", "exited", "echo $FIREDUP_EXIT_CODE > told.new; mv told.new told")
+    server = ("sh", "-c", "while ! test -e go; do sleep 0.1; done; exit 5")
+    client = shell.start("run", "--name", "small", *hook, "--", *server)
+    keepers = Path(os.environ["XDG_STATE_HOME"], "firedup", "runs")
+    while client.poll() is None and not list(keepers.glob("*/keeper.json")):
+        os.sched_yield()
+
+    os.killpg(client.pid, signal.SIGKILL)
+    finish(client)
+    (shell.folder / "go").touch()
+    wait_for(shell.folder / "told")
+
+    assert (shell.folder / "told").read_text() == "5\n"
+
+
+def test_an_address_that_is_none_is_refused_and_not_shown(shell: Shell) -> None:
+    ended = shell.run("run", "--notify", "ftp://planted@example.org", "--", "true")
+
+    assert ended.status == 2
+    assert "https://example.org/hook" in ended.err
+    assert "planted" not in ended.err
 
 
 def test_the_log_is_followed_until_the_user_has_enough(shell: Shell) -> None:

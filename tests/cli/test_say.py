@@ -32,7 +32,6 @@ def test_a_key_that_the_cut_would_halve_is_not_shown_in_half(
     assert "hf_" not in capsys.readouterr().out
 
 
-@pytest.mark.timeout(120)
 def test_a_restart_tells_of_another_key_and_shows_neither(shell: Shell) -> None:
     server = shell.make_server()
     ready = ("--timeout", "60s")

@@ -14,8 +14,6 @@ from pathlib import Path
 import pytest
 from typist import Shell
 
-pytestmark = pytest.mark.timeout(120)
-
 
 @pytest.fixture
 def write_log(shell: Shell) -> Iterator[Callable[..., Path]]:

@@ -57,7 +57,7 @@ class Running:
         return self.read_until("listening on").split("listening on ")[1].strip()
 
     def end(self) -> int:
-        _, rest = self.process.communicate(timeout=8)
+        _, rest = self.process.communicate(timeout=100)
         self.log += rest.splitlines(keepends=True)
         return self.process.returncode
 
@@ -78,7 +78,7 @@ def ask(url: str, body: dict[str, object] | None = None, key: str | None = None)
     if key:
         headers["Authorization"] = f"Bearer {key}"
     request = urllib.request.Request(url, data, headers)
-    with urllib.request.urlopen(request, timeout=8) as answer:
+    with urllib.request.urlopen(request, timeout=100) as answer:
         return bytes(answer.read())
 
 

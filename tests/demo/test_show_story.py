@@ -12,8 +12,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from compiled import builtin_matcher
 
-from firedup.core.block import OPENERS
 from firedup.core.error import UsageError
 from firedup.demo import scene as scenes
 from firedup.demo import show as story
@@ -21,7 +21,6 @@ from firedup.demo.scene import find_free_port, hold_port, launched
 from firedup.demo.screen import Screen
 from firedup.demo.show import introduce, show
 from firedup.profile.load import load_catalogue
-from firedup.profile.match import build_matcher
 from firedup.session.open import open_host
 from firedup.session.order import Order
 from firedup.session.registry import Run, list_runs
@@ -53,9 +52,7 @@ async def test_the_story_comes_out_as_it_should_and_leaves_nothing_running():
     catalogue = load_catalogue()
     stream = io.StringIO()
 
-    status = await show(
-        Screen(stream, Paper(100)), catalogue, build_matcher(catalogue, openers=OPENERS)
-    )
+    status = await show(Screen(stream, Paper(100)), catalogue, builtin_matcher())
 
     text = stream.getvalue()
     _, summary = text.split("What you saw\n")
@@ -106,7 +103,7 @@ def loading_demo() -> Iterator[subprocess.Popen[str]]:
 def test_a_demo_that_is_broken_off_stops_its_server(number, status):
     with loading_demo() as process:
         os.killpg(process.pid, number)  # as a terminal does at Ctrl-C and when it is closed
-        rest, complaint = process.communicate(timeout=20)
+        rest, complaint = process.communicate(timeout=100)
 
     assert process.returncode == status
     assert "stopped, with" in rest
@@ -119,7 +116,7 @@ def test_a_demo_whose_reader_has_gone_stops_its_server():
     with loading_demo() as process:
         assert process.stdout is not None
         process.stdout.close()
-        process.wait(timeout=20)
+        process.wait(timeout=100)
 
     assert process.returncode == 141
     assert find_living() == []
@@ -158,7 +155,7 @@ async def test_one_scene_that_comes_out_otherwise_is_status_1_and_named(monkeypa
     stream = io.StringIO()
     catalogue = load_catalogue()
 
-    status = await show(Screen(stream, Paper()), catalogue, build_matcher(catalogue))
+    status = await show(Screen(stream, Paper()), catalogue, builtin_matcher())
 
     assert status == 1
     assert "  ✓ this one\n  ✗ that one\n" in stream.getvalue()

@@ -13,7 +13,7 @@ from firedup.host.base import OperationError, local_host
 from firedup.host.file import LogPosition, LogReader, follow_log
 from firedup.host.link import Agent, open_agent
 
-LIMIT_S = 20.0
+LIMIT_S = 100.0
 
 
 class Collected:

@@ -64,6 +64,6 @@ async def test_an_unknown_run_is_refused(agent: Agent) -> None:
 
 async def _until_written(path: Path, size: int = 1) -> None:
     """Waits, on the agent's side of the clock, until a detached command has written."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(100):
         while not path.exists() or path.stat().st_size < size:
             await asyncio.sleep(0.01)

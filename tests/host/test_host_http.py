@@ -16,7 +16,7 @@ from firedup.host.launch import launch_server
 from firedup.host.link import Agent, open_agent
 from firedup.host.manifest import Manifest
 
-LIMIT_S = 20.0
+LIMIT_S = 100.0
 
 SERVER = """
 import json, sys, http.server

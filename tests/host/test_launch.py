@@ -20,7 +20,7 @@ from firedup.host.manifest import Hook, Manifest
 from firedup.host.process import find_members, sample_tree, send_signal, wait_gone
 from firedup.host.run import ServerExit, find_run, follow_samples, list_runs, watch_run
 
-LIMIT_S = 20.0
+LIMIT_S = 100.0
 
 Launcher = Callable[..., Awaitable[Launch]]
 

@@ -19,7 +19,7 @@ from firedup.host.process import watch_tree
 from firedup.host.protocol import BANNER_LIMIT
 from firedup.host.run import list_runs
 
-LIMIT_S = 20.0
+LIMIT_S = 100.0
 PYTHONS = sorted((Path.home() / ".pyenv/versions").glob("3.*/bin/python3"))
 
 

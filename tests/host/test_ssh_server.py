@@ -16,7 +16,7 @@ def run(box: SshBox, command: str) -> subprocess.CompletedProcess[str]:
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=100,
     )
 
 

@@ -38,7 +38,7 @@ def serving(command: tuple[str, ...]) -> Iterator[str]:
 def ask(url: str, body: dict[str, object] | None = None) -> str:
     data = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(url, data, {"Content-Type": "application/json"})
-    with urllib.request.urlopen(request, timeout=8) as answer:
+    with urllib.request.urlopen(request, timeout=100) as answer:
         return str(answer.read().decode())
 
 

@@ -67,7 +67,7 @@ def ask(port: int, path: str, body: dict[str, object] | None = None) -> tuple[in
     data = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", data)
     try:
-        with urllib.request.urlopen(request, timeout=8) as answer:
+        with urllib.request.urlopen(request, timeout=100) as answer:
             return answer.status, answer.read()
     except urllib.error.HTTPError as refusal:
         with refusal:

@@ -37,7 +37,7 @@ def pytest_on(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]
         capture_output=True,
         text=True,
         check=False,
-        timeout=50,
+        timeout=100,
     )
 
 

@@ -29,7 +29,7 @@ def run_dev(clone: Path, *arguments: str, **env: str) -> subprocess.CompletedPro
         env={**os.environ, **env},
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=100,
         check=False,
     )
 

@@ -101,13 +101,13 @@ def test_a_terminal_that_became_narrower_starts_clean():
 def tmux(tmp_path, command):
     server = ["tmux", "-S", str(tmp_path / "s"), "-f", "/dev/null"]
     size = ["-x", str(COLUMNS), "-y", str(ROWS)]
-    subprocess.run([*server, "new-session", "-d", *size, *command], check=True, timeout=20)
+    subprocess.run([*server, "new-session", "-d", *size, *command], check=True, timeout=100)
     try:
         yield lambda: subprocess.run(
-            [*server, "capture-pane", "-p"], check=True, timeout=20, capture_output=True, text=True
+            [*server, "capture-pane", "-p"], check=True, timeout=100, capture_output=True, text=True
         ).stdout.split("\n")
     finally:
-        subprocess.run([*server, "kill-server"], check=True, timeout=20)
+        subprocess.run([*server, "kill-server"], check=True, timeout=100)
 
 
 @pytest.mark.skipif(shutil.which("tmux") is None, reason="needs tmux as a real terminal")
