@@ -17,7 +17,7 @@ from firedup.core.sniff import name_problem
     ("head", "word"),
     [
         (b"", "empty"),
-        (gzip.compress(b"log"), "zcat"),
+        (gzip.compress(b"log", mtime=0), "zcat"),
         (bz2.compress(b"log"), "bzcat"),
         (lzma.compress(b"log"), "xzcat"),
         ("a log\n".encode("utf-16"), "iconv"),
