@@ -17,6 +17,7 @@ import pytest
 from ear import LIMITS, SERVER, Ear, recipe
 
 from firedup.core.model import ServerSpec
+from firedup.host.agent.hook import is_attended
 from firedup.host.base import local_host
 from firedup.host.launch import Launch, launch_server
 from firedup.host.link import Agent, open_agent
@@ -332,7 +333,9 @@ async def test_the_keeper_tells_at_once_when_the_client_that_watched_is_killed(
     launched = await launch("sleep", "600", notify=(ear.url,), recipe=recipe(1))
     async with open_agent(local_host()) as other:
         other.open("attend", run=launched.folder)
-        await told_by(Path("/proc/locks"), f":{Path(launched.folder, 'attended').stat().st_ino} ")
+        async with asyncio.timeout(LIMIT_S):
+            while not is_attended(launched.folder):
+                await asyncio.sleep(0.02)
         end(launched, signal.SIGSEGV)
         await told_by(Path(launched.folder, "exit.json"), "code")
         os.kill(other.hello["pid"], signal.SIGKILL)

@@ -32,7 +32,7 @@ def tell(folder: str, event: str) -> None:
     log = os.open(os.path.join(folder, "hooks.log"), flags, 0o600)
     running = {}  # type: dict[int, str]
     for number, command in enumerate(hook_commands(manifest, event), 1):
-        pid = _run(command, manifest["cwd"], _environment(told), log)
+        pid = _run(command, manifest["cwd"], hook_environment(told), log)
         running[pid] = f"command {number} of --on {event}"
     pauses_s = (manifest.get("recipe") or {}).get("post_pauses_s") or ()
     for address in manifest.get("notify") or ():
@@ -50,7 +50,8 @@ def tell(folder: str, event: str) -> None:
             _note(log, f"{what} {_how_ended(status)}")
 
 
-def _environment(told: "dict[str, Any]") -> "dict[str, str]":
+def hook_environment(told: "dict[str, Any]") -> "dict[str, str]":
+    """The variables of a command: those of this process, and what is told as FIREDUP_NAME."""
     cause, end = told["cause"] or {}, told["exit"] or {}
     facts = {
         "EVENT": told["event"],
