@@ -1,66 +1,145 @@
-"""Work goes on over broken links, and ends when it is cancelled."""
+"""Work goes on over broken links, and ends when it is cancelled or the host is given up."""
 
 import asyncio
+import random
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import replace
 
 import pytest
 
 from firedup.core.error import HostError
-from firedup.host.base import OperationError, local_host
+from firedup.host.base import LinkError, OperationError, Trouble, local_host
 from firedup.host.link import Agent, open_agent
-from firedup.session.linked import run_linked
+from firedup.session.linked import MOST_PAUSE_S, SOUND_S, Patience, run_linked
+
+CUT = LinkError(Trouble.LINK_DOWN, "the line was cut")
+REFUSED = LinkError(Trouble.UNREACHED, "connection refused")
 
 
-@pytest.fixture(autouse=True)
-def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("firedup.session.linked.RECONNECT_S", (0.0, 0.0))
+class Story:
+    """A link whose clock is the test's, and what was told about it."""
+
+    def __init__(self, *tries: HostError | None, lost_after_s: float | None = 600.0) -> None:
+        self.now_s = 0.0
+        self.told: list[tuple[str, float | None]] = []
+        self._tries = list(tries)
+        self.patience = Patience(
+            lost_after_s, random.Random(7), self.open, self.sleep, lambda: self.now_s
+        )
+
+    async def link_up(self, agent: Agent) -> None:
+        self.told.append(("up", None))
+
+    def link_down(self, error: HostError, pause_s: float | None) -> None:
+        self.told.append((error.what, pause_s))
+
+    @asynccontextmanager
+    async def open(self, agent: Agent, try_s: float) -> AsyncIterator[Agent]:
+        failure = self._tries.pop(0) if self._tries else None
+        if failure is not None:
+            self.now_s += min(try_s, 5.0)
+            raise failure
+        yield agent
+
+    async def sleep(self, pause_s: float) -> None:
+        self.now_s += pause_s
+
+    @property
+    def pauses_s(self) -> list[float]:
+        return [pause_s for _, pause_s in self.told if pause_s is not None]
 
 
-async def _nothing(agent: Agent) -> None:
-    pass
+def break_until(turn: int, story: Story, sound_s: float = 0.0) -> Callable[[Agent], object]:
+    """Work whose link breaks each time before its turn `turn`."""
+    turns = iter(range(turn))
+
+    async def work(agent: Agent) -> None:
+        story.now_s += sound_s
+        if next(turns, None) is not None:
+            raise CUT
+
+    return work
 
 
 async def test_work_that_ends_is_done_once(agent: Agent) -> None:
-    seen = []
+    story, seen = Story(), []
 
     async def work(agent: Agent) -> None:
         seen.append(agent)
 
-    assert await run_linked(agent, work, _nothing, seen.append)
+    assert await run_linked(agent, work, story, story.patience)
     assert seen == [agent]
+    assert story.told == []
 
 
 async def test_after_a_break_the_work_goes_on_with_a_new_agent(agent: Agent) -> None:
-    seen, ups, downs = [], [], []
+    seen: list[Agent] = []
+    story = Story()
 
     async def work(agent: Agent) -> None:
         seen.append(agent)
         if len(seen) == 1:
-            raise HostError("the line was cut")
+            raise CUT
 
-    async def say_up(agent: Agent) -> None:
-        ups.append(agent)
+    patience = replace(story.patience, open=Patience().open)
+    assert await run_linked(agent, work, story, patience)
+    assert seen[0] is agent
+    assert seen[1] is not agent
+    assert [what for what, _ in story.told] == ["the line was cut", "the line was cut", "up"]
 
-    assert await run_linked(agent, work, say_up, downs.append)
-    assert (seen[0], seen[1]) == (agent, ups[0])
-    assert [str(error) for error in downs] == ["the line was cut"]
+
+async def test_pauses_grow_and_no_two_clients_keep_step(agent: Agent) -> None:
+    stories = [Story(*[REFUSED] * 12), Story(*[REFUSED] * 12)]
+    stories[1].patience = replace(stories[1].patience, random=random.Random(8))
+    for story in stories:
+        assert await run_linked(agent, break_until(1, story), story, story.patience)
+
+    first, second = (story.pauses_s for story in stories)
+    assert first != second
+    assert first[0] < 0.3
+    assert max(first) <= MOST_PAUSE_S
+    assert all(later > earlier for earlier, later in zip(first[:8], first[2:8], strict=False))
 
 
-async def test_after_the_last_try_the_contact_is_given_up(agent: Agent) -> None:
-    downs: list[Exception] = []
+async def test_a_host_that_is_not_reached_for_long_is_given_up(agent: Agent) -> None:
+    story = Story(*[REFUSED] * 1000, lost_after_s=100.0)
 
-    async def work(agent: Agent) -> None:
-        raise HostError("cut again")
+    assert not await run_linked(agent, break_until(1, story), story, story.patience)
+    assert 100.0 <= story.now_s <= 105.0
+    assert story.told[-1] == ("connection refused", None)
 
-    assert not await run_linked(agent, work, _nothing, downs.append)
-    assert len(downs) == 3
+
+async def test_without_a_limit_no_host_is_given_up(agent: Agent) -> None:
+    story = Story(*[REFUSED] * 1000, lost_after_s=None)
+
+    assert await run_linked(agent, break_until(1, story), story, story.patience)
+    assert story.now_s > 20_000
+
+
+async def test_each_break_has_its_own_time(agent: Agent) -> None:
+    story = Story(*[REFUSED, None] * 20, lost_after_s=60.0)
+
+    assert await run_linked(agent, break_until(20, story, 8.0), story, story.patience)
+    assert story.now_s > 100.0
+
+
+async def test_after_a_sound_link_the_pauses_begin_anew(agent: Agent) -> None:
+    story = Story(*[REFUSED] * 8)
+
+    assert await run_linked(agent, break_until(2, story, SOUND_S + 1), story, story.patience)
+    assert story.pauses_s[-1] < 0.3 < story.pauses_s[-2]
 
 
 async def test_what_the_host_refuses_is_raised_and_not_tried_again(agent: Agent) -> None:
+    story = Story()
+
     async def work(agent: Agent) -> None:
         raise OperationError("denied", "not yours", where="here", evidence=None)
 
     with pytest.raises(OperationError, match="not yours"):
-        await run_linked(agent, work, _nothing, lambda error: None)
+        await run_linked(agent, work, story, story.patience)
+    assert story.told == []
 
 
 async def test_a_cancelled_work_ends_even_when_the_link_breaks_at_that_moment() -> None:
@@ -79,9 +158,9 @@ async def test_a_cancelled_work_ends_even_when_the_link_breaks_at_that_moment() 
             group.create_task(one())
 
     async with open_agent(local_host()) as agent:
-        task = asyncio.ensure_future(run_linked(agent, work, _nothing, lambda error: None))
+        task = asyncio.ensure_future(run_linked(agent, work, Story(), Patience()))
         await has_begun.wait()
         task.cancel()
-        await asyncio.wait([task], timeout=8)
+        await asyncio.wait([task], timeout=100)
 
         assert task.cancelled()

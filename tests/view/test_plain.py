@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
+from firedup.core.link import LinkState
 from firedup.core.model import (
     Checks,
     Evidence,
@@ -144,17 +145,35 @@ def test_a_wait_is_told_while_no_bar_moves():
     assert plain().feed(waiting)[-1].endswith(" waits for the log to appear")
 
 
+def without_link(second, down_s, trouble="link-down"):
+    link = LinkState(down_s, trouble, "broken pipe", 4.0)
+    return replace(story.loading(second), state=State.UNREACHED, link=link)
+
+
 def test_a_link_that_is_down_is_no_verdict_on_the_server():
     view = plain()
     view.feed(story.loading(100))
 
-    down = view.feed(replace(story.loading(101), state=State.UNREACHED))
+    down = view.feed(without_link(101, 2))
     again = view.feed(story.loading(102))
 
     assert down == (
-        "12:04:18 +01:41 the link to the host is down; the server is not judged by that",
+        (
+            "12:04:18 +01:41 no link for 2 s (the connection broke); the server's state is unknown; "
+            "next try in 4 s"
+        ),
     )
-    assert again == ("12:04:19 +01:42 the link to the host is up again",)
+    assert again == ("12:04:19 +01:42 the link is up again, after 2 s",)
+
+
+def test_a_link_that_stays_down_is_told_at_times_and_when_the_trouble_changes():
+    view = plain()
+    view.feed(story.loading(100))
+    said = [second for second in range(1, 200) if view.feed(without_link(100, second))]
+    changed = view.feed(without_link(100, 200, "unreached"))
+
+    assert said == [1, 30, 60, 120]
+    assert "the host cannot be reached" in changed[0]
 
 
 def test_a_stall_that_ends_is_taken_back():

@@ -19,6 +19,9 @@ SIGNAL_NAMES = {
     15: "SIGTERM",
 }
 
+# How an end is called that came with the host's own.
+RESTARTED = "the host was started again"
+
 _MEANINGS = {
     4: (
         "illegal-instruction",
@@ -51,6 +54,8 @@ def describe_exit(exited: Exited) -> str:
         return f"ended by {name} (signal {exited.signal})"
     if exited.code is not None:
         return f"exit status {exited.code}"
+    if exited.error:
+        return f"ended; {exited.error}"
     return "ended; exit status unknown"
 
 
@@ -73,6 +78,16 @@ def cause_of_exit(
             stage,
             "The kernel's OOM killer ended the process: the host or its cgroup ran out of memory.",
             "Give the cgroup more memory, or load with less host memory (fewer loader threads).",
+            evidence,
+            exited.at_ns,
+        )
+    if exited.error == RESTARTED:
+        return _outside(
+            "host-restarted",
+            text,
+            stage,
+            "The host was started again, and everything that ran on it ended with that.",
+            "Look for the reason in the host's journal (journalctl -b -1 -e), then launch again.",
             evidence,
             exited.at_ns,
         )

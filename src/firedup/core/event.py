@@ -82,7 +82,7 @@ class Exited:
     """The server's main process ended. `code` and `signal` are None when nobody reaped it.
 
     `oom_killed`: True or False when the cgroup's counter says so, else None. `survivors` are pids
-    of the server's tree that live on.
+    of the server's tree that live on. `error` says why nobody saw how it ended.
     """
 
     at_ns: int
@@ -92,6 +92,7 @@ class Exited:
     signal: int | None = None
     oom_killed: bool | None = None
     survivors: tuple[int, ...] = ()
+    error: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,11 +158,15 @@ class StopAsked:
 
 @dataclass(frozen=True, slots=True)
 class LinkChanged:
-    """The link to the host went down or came back; `at_ns` is the host's last known time."""
+    """The link to the host went down or came back; `at_ns` is the host's last known time.
+
+    `trouble` is one word of those that tell link trouble apart, `detail` what was seen.
+    """
 
     at_ns: int
     is_up: bool
     detail: str | None = None
+    trouble: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

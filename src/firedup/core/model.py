@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from firedup.core.link import LinkState
 from firedup.core.node import NodeState
+from firedup.core.process import Process
 from firedup.core.spec import ServerSpec
 from firedup.core.word import Ownership, Severity, Speculation, Stage, State, Verdict
 
@@ -237,22 +239,6 @@ class Acceptance:
 
 
 @dataclass(frozen=True, slots=True)
-class Process:
-    """One process of the server's tree at a sample."""
-
-    pid: int
-    start_ticks: int
-    parent: int
-    name: str
-    state: str  # one letter of /proc/PID/stat
-    cpu_s: float
-    rss_bytes: int
-    read_bytes: int | None = None
-    write_bytes: int | None = None
-    wait_channel: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class RunLabel:
     """How a run is called: `id` is unique, `name` a label, `host` a prefix such as "local"."""
 
@@ -297,4 +283,5 @@ class Snapshot:
     log_path: str | None = None
     log_size: int = 0
     is_final: bool = False  # the verdict will not change any more
+    link: LinkState | None = None  # of a link that is down
     nodes: tuple[NodeState, ...] = ()  # of a run on several hosts, the head first

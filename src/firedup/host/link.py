@@ -40,6 +40,11 @@ class Agent:
         """Whether the link still stands, as far as is known."""
         return not self._protocol.ended.done()
 
+    @property
+    def silent_s(self) -> float:
+        """For how long nothing has come from it, by this machine's clock while it is awake."""
+        return self._protocol.silent_s()
+
     def open(self, op: str, *, window: int = WINDOW_BYTES, **args: Any) -> Stream:
         """Sends a request whose answer comes in several messages."""
         self._last += 1
@@ -88,7 +93,7 @@ async def open_agent(
     *,
     start_timeout_s: float = 30.0,
     bundle: Bundle | None = None,
-    beat: Beat = BEAT,
+    beat: Beat | None = None,
 ) -> AsyncIterator[Agent]:
     """Starts an agent on `host` and ends it afterwards.
 
@@ -107,7 +112,9 @@ async def open_agent(
             )
         agent = Agent(host, hello, protocol)
         if not host.is_local:
-            work = keep_beating(beat, protocol.silent_s, agent.ask_for_life, protocol.fall_silent)
+            work = keep_beating(
+                beat or BEAT, protocol.silent_s, agent.ask_for_life, protocol.fall_silent
+            )
             beating = asyncio.ensure_future(work)
         yield agent
     finally:

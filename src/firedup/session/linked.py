@@ -3,66 +3,119 @@
 from __future__ import annotations
 
 import asyncio
-import time
-from collections.abc import Awaitable, Callable
+import random
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from typing import Protocol
 
 from firedup.core.error import HostError
 from firedup.host.base import OperationError
 from firedup.host.link import Agent, open_agent
 
-# Pauses before each new try; after the last one the contact is given up.
-RECONNECT_S = (0.2, 1.0, 3.0, 10.0, 20.0)
+FIRST_PAUSE_S, MOST_PAUSE_S = 0.25, 30.0
 # A link that held for this long was sound: its break is a new story.
 SOUND_S = 20.0
+TRY_S = 30.0
+LEAST_TRY_S = 1.0
+
+
+class Listener(Protocol):
+    """Hears what becomes of the link."""
+
+    async def link_up(self, agent: Agent) -> None:
+        """A new agent answers; work goes on with it."""
+
+    def link_down(self, error: HostError, pause_s: float | None) -> None:
+        """The link broke or a try failed; the next one is made in `pause_s` (None: right now)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How broken links are renewed.
+
+    A host that was not reached for `lost_after_s` is given up (None: never). All times count while
+    this machine is awake, so that a laptop's sleep is no absence of the host.
+    """
+
+    lost_after_s: float | None = 600.0
+    random: random.Random = field(default_factory=random.Random)
+    open: Callable[[Agent, float], AbstractAsyncContextManager[Agent]] = lambda agent, try_s: (
+        open_agent(agent.host, start_timeout_s=try_s)
+    )
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    now_s: Callable[[], float] = lambda: asyncio.get_running_loop().time()
+
+    def pauses_s(self) -> Iterator[float]:
+        """Longer and longer, and no two clients in step."""
+        most_s = FIRST_PAUSE_S
+        while True:
+            yield most_s * (0.5 + self.random.random() / 2)
+            most_s = min(MOST_PAUSE_S, most_s * 2)
 
 
 async def run_linked(
     agent: Agent,
     work: Callable[[Agent], Awaitable[None]],
-    say_up: Callable[[Agent], Awaitable[None]],
-    say_down: Callable[[Exception], None],
+    listener: Listener,
+    patience: Patience,
 ) -> bool:
     """Do `work` with `agent`, and again with a new agent whenever the link breaks.
 
-    True when the work ended, False when the contact was given up. What the host refuses
+    True when the work ended, False when the host was given up. What the host refuses
     (OperationError) is raised: a new link would not change it.
     """
-    if await _run_until_broken(agent, work, say_down):
-        return True
-    pauses_s = list(RECONNECT_S)
-    while pauses_s:
-        await asyncio.sleep(pauses_s.pop(0))
-        begun_s = time.monotonic()
+    error = await _run_until_broken(agent, work)
+    pauses_s = patience.pauses_s()
+    down_s = patience.now_s()
+    while error is not None:
+        left_s = _left_s(patience, down_s)
+        if left_s <= 0:
+            return False
+        pause_s = min(next(pauses_s), max(left_s / 2, FIRST_PAUSE_S))
+        listener.link_down(error, pause_s)
+        await patience.sleep(pause_s)
+        listener.link_down(error, None)
+        try_s = max(LEAST_TRY_S, min(TRY_S, _left_s(patience, down_s)))
+        up_s: float | None = None
         try:
-            async with open_agent(agent.host) as renewed:
-                await say_up(renewed)
-                if await _run_until_broken(renewed, work, say_down):
-                    return True
-            if time.monotonic() - begun_s > SOUND_S:
-                pauses_s = list(RECONNECT_S)
+            async with patience.open(agent, try_s) as renewed:
+                await listener.link_up(renewed)
+                up_s = patience.now_s()
+                error = await _run_until_broken(renewed, work)
         except OperationError:
             raise
-        except HostError as error:
-            say_down(error)
-    return False
+        except HostError as failure:
+            error = error if up_s is not None and error is None else failure
+        if up_s is not None:
+            down_s = patience.now_s()
+            if down_s - up_s > SOUND_S:
+                pauses_s = patience.pauses_s()
+    return True
+
+
+def _left_s(patience: Patience, down_s: float) -> float:
+    if patience.lost_after_s is None:
+        return float("inf")
+    return patience.lost_after_s - (patience.now_s() - down_s)
 
 
 async def _run_until_broken(
-    agent: Agent, work: Callable[[Agent], Awaitable[None]], say_down: Callable[[Exception], None]
-) -> bool:
-    """True when the work ended; False when the link broke. Refusals are raised singly."""
+    agent: Agent, work: Callable[[Agent], Awaitable[None]]
+) -> HostError | None:
+    """What broke the link; None when the work ended. Refusals are raised singly."""
     refusals: list[Exception] = []
-    is_whole = True
+    broken: HostError | None = None
     try:
         await _in_own_task(work(agent))
     except* OperationError as group:
         refusals = [_first(group)]
     except* HostError as group:
-        say_down(_first(group))
-        is_whole = False
+        first = _first(group)
+        broken = first if isinstance(first, HostError) else HostError(str(first))
     if refusals:
         raise refusals[0]
-    return is_whole
+    return broken
 
 
 async def _in_own_task(work: Awaitable[None]) -> None:

@@ -8,7 +8,7 @@ from contextlib import aclosing
 from datetime import UTC, datetime
 from functools import partial
 
-from firedup.core.event import Begun, KeeperGone
+from firedup.core.event import Begun, Event, KeeperGone
 from firedup.core.model import Snapshot
 from firedup.core.rule import Matcher
 from firedup.host.link import Agent
@@ -78,17 +78,24 @@ async def _prepare(
     )
     recorder = Recorder(agent, f"{run.folder}/events.jsonl")
     watch = Watch(agent, pipeline, clock, watching, log=run.log, recorder=recorder)
+    watch.contact.run_folder, watch.contact.server_pid = run.folder, begun.pid
     pipeline.feed(begun)
     _record_past(recorder, begun, history)
     async for event in replay_history(agent, run.log, history):
         pipeline.feed(event)
     if manifest.hooks or manifest.notify:
         watch.teller = Teller(partial(run_hooks, run.label.id, watching.clean))
-    if state.exit is not None:
+    end: Event | None = state.exit.event if state.exit is not None else None
+    if manifest.boot_id not in (None, agent.hello["boot_id"]):
+        # It ended with the host's last boot at the latest, whose time is not that of now.
+        last_ns = end.at_ns if end is not None else history.last_sample_ns
+        watch.contact.stand_still(max(begun.at_ns, last_ns))
+        end = end or watch.contact.tell_restart()
+    if end is not None:
         # All is known, and what follows in the log is a later run's.
-        pipeline.feed(state.exit.event)
+        pipeline.feed(end)
         if not history.has_ended:
-            recorder.add(state.exit.event)
+            recorder.add(end)
         watch.feeders = []
         return watch
     generation, offset = pipeline.log_position

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import re
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from firedup.core.error import HostError
 from firedup.core.event import (
     DeadlinePassed,
-    Ended,
     Event,
-    LinkChanged,
     LogData,
     Sample,
 )
@@ -24,13 +21,17 @@ from firedup.core.model import Snapshot, Stage, Verdict
 from firedup.host.file import FileFacts, LogPosition, LogReader, follow_log, stat_file
 from firedup.host.link import Agent
 from firedup.probe.target import Target
-from firedup.probe.token import DEADLINE_S, PROMPT
+from firedup.probe.token import PROMPT
 from firedup.profile.pipeline import Pipeline
 from firedup.session.clock import HostClock
+from firedup.session.contact import Contact
 from firedup.session.hook import Teller
-from firedup.session.linked import run_linked
+from firedup.session.linked import Patience, run_linked
 from firedup.session.prober import Prober
 from firedup.session.recorder import Recorder, make_output
+from firedup.session.watching import Watching
+
+__all__ = ["Feeder", "Watch", "Watching"]
 
 # After a crash the cause may still be printed: wait for silence, but not for ever.
 QUIET_S, DIAGNOSE_S = 2.0, 10.0
@@ -42,32 +43,9 @@ FLUSH_S = 5.0
 LAST_LOOK_S = 5.0
 FINAL_VERDICTS = (Verdict.STALLED, Verdict.TIMED_OUT, Verdict.LOST)
 
-
-@dataclass(frozen=True, slots=True)
-class Watching:
-    """How to watch. `until`: "ready" (any verdict ends it) or "exit".
-
-    `timeout_s` None watches without limit. A host that was not reached for `lost_after_s` is given
-    up (None: never). `tail_lines` and `highlight` are for the classic
-    format. `tick_s` is the longest time between two snapshots. `prompt` and `max_tokens` shape the
-    first tokens, None takes the least that proves readiness; they must come within `token_s`.
-    """
-
-    until: str = "ready"
-    timeout_s: float | None = 1800.0
-    lost_after_s: float | None = 600.0
-    tail_lines: int = 0
-    highlight: re.Pattern[str] | None = None
-    tick_s: float = 1.0
-    prompt: str | None = None
-    max_tokens: int | None = None
-    token_s: float = DEADLINE_S
-    clean: Callable[[str], str] | None = None  # for a log line on its way to a hook
-
-
 # A task that feeds events with the agent it is given; started again with a new agent when the link
 # breaks.
-Feeder = Callable[[Agent], Awaitable[None]]
+Feeder = Callable[[Agent], Awaitable[object]]
 
 
 class Watch:
@@ -85,16 +63,15 @@ class Watch:
     ) -> None:
         self.agent = agent
         self.pipeline = pipeline
-        self.clock = clock
+        self.contact = Contact(agent, clock, self.feed)
         self.watching = watching
         self.position = LogPosition()
         self.prober: Prober | None = None
         self.feeders: list[Feeder] = [self._follow_log]
         self.teller: Teller | None = None
-        self.gate: Callable[[Agent], Awaitable[object]] | None = (
-            None  # what has to be done before the first byte is fed
-        )
+        self.gate: Feeder | None = None  # what has to be done before the first byte is fed
         self.log = log
+        self.patience = Patience(watching.lost_after_s)
         self._recorder = recorder
         self._reader: LogReader | None = None
         self._has_read = asyncio.Event()
@@ -103,6 +80,11 @@ class Watch:
         self._crashed_s: float | None = None
         self._said: tuple[Verdict, Stage | None] | None = None
         self._has_expired = False
+
+    @property
+    def clock(self) -> HostClock:
+        """The host's clock, as read at the beginning of the present link."""
+        return self.contact.clock
 
     def feed(self, event: Event) -> None:
         """Give one event to the pipeline, to the record and to whoever waits for it."""
@@ -114,8 +96,11 @@ class Watch:
         self._changed.set()
 
     def look(self) -> Snapshot:
-        """The present snapshot."""
-        return self.pipeline.snapshot(self.clock.boottime_ns(), self.clock.wall_ns())
+        """The present snapshot. While the link is down it is that of the host's last word."""
+        contact = self.contact
+        snapshot = self.pipeline.snapshot(contact.now_ns(), contact.wall_ns())
+        link = contact.state()
+        return snapshot if link is None else replace(snapshot, link=link)
 
     def ask_through(
         self,
@@ -131,7 +116,7 @@ class Watch:
             target,
             self.feed,
             self.pipeline,
-            self.clock.boottime_ns,
+            lambda: self.clock.boottime_ns(),  # noqa: PLW0108 - each link has its own
             lambda: identity,
             family,
             prompt=self.watching.prompt or PROMPT,
@@ -199,7 +184,12 @@ class Watch:
         limit_s = self.watching.timeout_s
         if limit_s is None or self._has_expired or time.monotonic() - self._begun_s < limit_s:
             return
+        if self.contact.is_behind:  # what happened meanwhile is still being read
+            return
         self._has_expired = True
+        if self.contact.is_down:
+            self.feed(self.contact.lost(f"the link was down after {limit_s:g} s, the limit"))
+            return
         if self.look().explanation.verdict is Verdict.LOADING and self.prober is not None:
             with contextlib.suppress(HostError, TimeoutError):
                 async with asyncio.timeout(LAST_LOOK_S):
@@ -228,20 +218,18 @@ class Watch:
 
     async def _work(self) -> None:
         """Run the feeders over one link after the other; each goes on at the exact byte."""
-        if not await run_linked(self.agent, self._run_feeders, self._say_up, self._say_down):
-            self.feed(Ended(self.clock.boottime_ns(), is_lost=True))
-
-    async def _say_up(self, agent: Agent) -> None:
-        self.clock = await HostClock.read(agent)
-        self.feed(LinkChanged(self.clock.boottime_ns(), is_up=True))
-
-    def _say_down(self, error: Exception) -> None:
-        self.feed(LinkChanged(self.clock.boottime_ns(), is_up=False, detail=str(error)))
+        if not await run_linked(self.agent, self._run_feeders, self.contact, self.patience):
+            self.feed(
+                self.contact.lost(f"the host was not reached for {self.patience.lost_after_s:g} s")
+            )
 
     async def _run_feeders(self, agent: Agent) -> None:
         self.agent = agent
         if self._recorder is not None:
             self._recorder.use(agent)
+        if self.contact.has_restarted:
+            await self._end_with_host(agent)
+            return
         async with asyncio.TaskGroup() as group:
             for feeder in self.feeders:
                 group.create_task(_forward(feeder(agent)))
@@ -250,6 +238,27 @@ class Watch:
                 group.create_task(self.prober.run())
             if self._recorder is not None:
                 group.create_task(self._recorder.run())
+            if self.contact.is_behind:
+                group.create_task(self._settle(agent))
+
+    async def _settle(self, agent: Agent) -> None:
+        """Let the host's time go on once the log has been read up to the present."""
+        await self.catch_up(agent)
+        self.contact.settle()
+        self._changed.set()
+
+    async def _end_with_host(self, agent: Agent) -> None:
+        """The host was started again: read what the log got before, and say that all ended."""
+        reading = asyncio.ensure_future(self._follow_log(agent))
+        try:
+            await self.catch_up(agent)
+        finally:
+            reading.cancel()
+            await asyncio.wait([reading])
+        self.contact.settle()
+        if self.prober is not None:
+            self.prober.is_done = True
+        self.feed(self.contact.tell_restart(self.prober.identity() if self.prober else None))
 
     async def _follow_log(self, agent: Agent) -> None:
         with closing(follow_log(agent, self.log, self.position)) as reader:
@@ -259,7 +268,8 @@ class Watch:
                     gate, self.gate = self.gate, None
                     await gate(agent)
                 self.position = reader.position
-                self.feed(event)
+                for part in self.contact.date(event) if isinstance(event, LogData) else (event,):
+                    self.feed(part)
                 self._has_read.set()
 
     def _record_verdict(self, snapshot: Snapshot) -> None:
@@ -277,5 +287,5 @@ class Watch:
                     await self._recorder.flush()
 
 
-async def _forward(work: Awaitable[None]) -> None:
+async def _forward(work: Awaitable[object]) -> None:
     await work

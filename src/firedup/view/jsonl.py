@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from firedup.core.model import Snapshot, Stage, Verdict
+from firedup.view.link import LinkNews
 from firedup.view.nodes import NodeSteps, record_node, record_nodes
 from firedup.view.phrase import name_finding
 from firedup.view.quantity import render_rfc3339
@@ -36,6 +37,7 @@ class JsonLines:
         self._progress: tuple[Stage, int, int] | None = None
         self._steps = Steps()
         self._nodes = NodeSteps()
+        self._link = LinkNews()
         self._ranks: dict[str, tuple[Stage, bool]] = {}
         self._checks: dict[str, object] = {}
         self._findings: set[tuple[str, str]] = set()
@@ -45,6 +47,7 @@ class JsonLines:
     def feed(self, snapshot: Snapshot) -> tuple[str, ...]:
         """The lines that `snapshot` adds to what was said before."""
         events = [
+            *self._link.record(snapshot),
             *self._stage_events(snapshot),
             *self._progress_events(snapshot),
             *self._rank_events(snapshot),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from firedup.core.model import Snapshot
+from firedup.view.link import say_link
 from firedup.view.nodes import say_nodes
 from firedup.view.pace import Pace
 from firedup.view.paper import COMPACT_BELOW, Paper, count_columns, pad
@@ -41,7 +42,7 @@ def render_now(
         quiet += ", while its processes work"
     facts = (
         ("cause", say_cause(snapshot), "red"),
-        ("", say_state(snapshot), "yellow"),
+        ("", say_link(snapshot.link) if snapshot.link else say_state(snapshot), "yellow"),
         ("nodes", say_nodes(snapshot), ""),
         ("ranks", say_ranks(snapshot) if ranks is None else ranks, ""),
         ("waits for", say_wait(snapshot), ""),

@@ -8,6 +8,7 @@ from datetime import tzinfo
 from firedup.core.model import Progress, Severity, Snapshot, Stage, State, Verdict
 from firedup.view.answers import Answers
 from firedup.view.gap import Gap
+from firedup.view.link import LinkNews
 from firedup.view.nodes import NodeSteps, say_node, say_nodes
 from firedup.view.pace import Pace
 from firedup.view.paper import Paper
@@ -63,6 +64,7 @@ class Plain:
         self._bar: tuple[Stage, float, int] | None = None
         self._gap = Gap()
         self._nodes = NodeSteps()
+        self._link = LinkNews()
         self._answers = Answers()
         self._verdict = Verdict.LOADING
         self._state: State | None = None
@@ -80,6 +82,7 @@ class Plain:
             *self._greeting(snapshot),
             *self._stage_change(snapshot),
             *(_Said(text, _end_age_ns(snapshot)) for text in self._state_change(snapshot)),
+            *(_Said(text) for text in self._link.say(snapshot)),
         ]
         if said or self._answers.is_due(snapshot):
             said = [*self._answered(snapshot), *said]
@@ -147,8 +150,8 @@ class Plain:
         before, self._state = self._state, snapshot.state
         if before is snapshot.state or (before is None and snapshot.state is State.EXITED):
             return []
-        if before is State.UNREACHED:
-            return ["the link to the host is up again"]
+        if State.UNREACHED in (before, snapshot.state):
+            return []  # the news of the link say it
         said = say_state(snapshot)
         return [said] if said else []
 

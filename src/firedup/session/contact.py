@@ -1,0 +1,143 @@
+"""What a watch knows of its link: whether it is down, and which host time may be judged by."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+
+from firedup.core.ending import RESTARTED
+from firedup.core.error import HostError
+from firedup.core.event import Ended, Event, Exited, LinkChanged, LogData
+from firedup.core.link import LinkState
+from firedup.host.base import LinkError, Trouble
+from firedup.host.link import Agent
+from firedup.session.arrival import Arrivals, load_arrivals
+from firedup.session.clock import HostClock
+
+_NS = 1_000_000_000
+
+
+@dataclass(slots=True)
+class _Break:
+    """Since when the link is down (this machine's clock while awake), why, and when to try."""
+
+    since_s: float
+    trouble: str
+    detail: str
+    try_at_s: float | None
+
+
+class Contact:
+    """The host's clock and the state of the link; `feed` hears of each change.
+
+    While the link is down the host's time stands still at its last word: nothing is known of later.
+    It stands still until `settle` says that what happened meanwhile has been read, so that old news
+    is not judged by new time. `run_folder` is where a keeper's samples tell when bytes arrived,
+    `server_pid` is that of a run's server.
+    """
+
+    def __init__(self, agent: Agent, clock: HostClock, feed: Callable[[Event], None]) -> None:
+        self.agent = agent
+        self.clock = clock
+        self.run_folder: str | None = None
+        self.server_pid: int | None = None
+        self.is_behind = False
+        self.has_restarted = False
+        self._feed = feed
+        self._boot_id = str(agent.hello["boot_id"])
+        self._break: _Break | None = None
+        self._held: tuple[int, int] | None = None
+        self._arrivals: Arrivals | None = None
+
+    @property
+    def is_down(self) -> bool:
+        """Whether there is no link."""
+        return self._break is not None
+
+    def now_ns(self) -> int:
+        """The host's boottime to judge by."""
+        return self._held[0] if self._held is not None else self.clock.boottime_ns()
+
+    def wall_ns(self) -> int:
+        """The host's wall clock, which goes on by this machine's reckoning: it only dates lines."""
+        return self.clock.wall_ns()
+
+    def link_down(self, error: HostError, pause_s: float | None) -> None:
+        """The link broke, or a try to renew it failed."""
+        now_s = time.monotonic()
+        trouble = error.trouble if isinstance(error, LinkError) else Trouble.OTHER
+        before, silent_s = self._break, self.agent.silent_s
+        since_s = before.since_s if before is not None else now_s - silent_s
+        try_at_s = None if pause_s is None else now_s + pause_s
+        self._break = _Break(since_s, str(trouble), _first_line(error), try_at_s)
+        if self._held is None:
+            silent_ns = int(silent_s * _NS)
+            clock = self.clock
+            self._held = clock.boottime_ns() - silent_ns, clock.wall_ns() - silent_ns
+        if before is None or before.trouble != trouble:
+            detail, at_ns = self._break.detail, self.now_ns()
+            self._feed(LinkChanged(at_ns, is_up=False, detail=detail, trouble=str(trouble)))
+
+    async def link_up(self, agent: Agent) -> None:
+        """The link is up again; the host's time stands still until `settle`."""
+        since_ns = self.now_ns()
+        clock = await HostClock.read(agent)
+        has_restarted = str(agent.hello["boot_id"]) != self._boot_id
+        if self.run_folder is not None and not has_restarted:
+            now_ns = clock.boottime_ns()
+            self._arrivals = await load_arrivals(agent, self.run_folder, since_ns, now_ns)
+        self.agent, self.clock = agent, clock
+        self.has_restarted, self.is_behind, self._break = has_restarted, True, None
+        self._feed(LinkChanged(since_ns if has_restarted else clock.boottime_ns(), is_up=True))
+
+    def date(self, event: LogData) -> Iterable[LogData]:
+        """Bytes that came while the link was down, as of when they came."""
+        if self.has_restarted:
+            return (replace(event, at_ns=self.now_ns()),)
+        return (event,) if self._arrivals is None else self._arrivals.date(event)
+
+    def stand_still(self, at_ns: int) -> None:
+        """All that is told was before the host was started again: its time ended at `at_ns`."""
+        self._held, self.has_restarted = (at_ns, self.clock.wall_ns()), True
+
+    def tell_restart(self, identity: tuple[int, int] | None = None) -> Event:
+        """The event with which the host's restart ends the server.
+
+        `identity` is pid and start ticks of its process, when it is not a run's.
+        """
+        pid = self.server_pid or (identity[0] if identity is not None else None)
+        if pid is None:
+            return Ended(self.now_ns(), reason=RESTARTED, is_abandoned=True)
+        return Exited(self.now_ns(), self.wall_ns(), pid, error=RESTARTED)
+
+    def lost(self, why: str) -> Ended:
+        """The event with which the host is given up."""
+        return Ended(self.now_ns(), is_lost=True, reason=why)
+
+    def settle(self) -> None:
+        """What happened meanwhile has been read; after a restart the old time never goes on."""
+        self.is_behind = False
+        if not self.has_restarted:
+            self._held = None
+
+    def state(self) -> LinkState | None:
+        """For a view; None while the link stands."""
+        if self._break is None:
+            return None
+        now_s, broken = time.monotonic(), self._break
+        next_s = None if broken.try_at_s is None else max(0.0, broken.try_at_s - now_s)
+        return LinkState(
+            down_s=now_s - broken.since_s,
+            trouble=broken.trouble,
+            detail=broken.detail,
+            next_try_s=next_s,
+            as_of_ns=self._held[1] if self._held is not None else None,
+        )
+
+
+def _first_line(error: HostError) -> str:
+    """What was seen, in one line: the evidence's last line says it better than the headline."""
+    lines = [line.strip() for line in (error.evidence or "").splitlines() if line.strip()]
+    said = lines[-1].removeprefix("stderr: ") if lines else error.what
+    return said[:200]

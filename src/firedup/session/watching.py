@@ -1,0 +1,31 @@
+"""How a server is to be watched: until when, how long, what to show and to ask."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from firedup.probe.token import DEADLINE_S
+
+
+@dataclass(frozen=True, slots=True)
+class Watching:
+    """How to watch. `until`: "ready" (any verdict ends it) or "exit".
+
+    `timeout_s` None watches without limit. A host that was not reached for `lost_after_s` is given
+    up (None: never). `tail_lines` and `highlight` are for the classic
+    format. `tick_s` is the longest time between two snapshots. `prompt` and `max_tokens` shape the
+    first tokens, None takes the least that proves readiness; they must come within `token_s`.
+    """
+
+    until: str = "ready"
+    timeout_s: float | None = 1800.0
+    lost_after_s: float | None = 600.0
+    tail_lines: int = 0
+    highlight: re.Pattern[str] | None = None
+    tick_s: float = 1.0
+    prompt: str | None = None
+    max_tokens: int | None = None
+    token_s: float = DEADLINE_S
+    clean: Callable[[str], str] | None = None  # for a log line on its way to a hook
