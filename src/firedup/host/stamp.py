@@ -124,11 +124,10 @@ def read_stamp(text: str) -> int | None:
 class Cursor:
     """How far a stream has been given out.
 
-    `recent` are time and checksum of the last lines, `floor_ns` is the latest time of those before
-    them; `place` is the keeper's own mark, which is exact where there is one.
+    `recent` are time and checksum of the last lines; `place` is the keeper's own mark, which is
+    exact where there is one.
     """
 
-    floor_ns: int = 0
     recent: tuple[tuple[int, int], ...] = ()
     place: str | None = None
 
@@ -141,40 +140,40 @@ class Cursor:
 class Sifter:
     """Lets each line through once, though a tool that is asked again tells some twice.
 
-    What was told before comes first; from the first new line on everything is new, whatever its
-    time, since clocks are set back now and then.
+    They come in the same order: what precedes the last known line is old. Where the tool has lost
+    those lines, one that is later than all of them is the first new one.
     """
 
     def __init__(self, cursor: Cursor) -> None:
-        self._is_repeating = bool(cursor.recent) and cursor.place is None
-        self._floor_ns = cursor.floor_ns
-        self._recent = deque(cursor.recent)
-        self._known = Counter(cursor.recent)
+        self._recent = deque(cursor.recent, RECENT_LINES)
+        self._known = Counter(cursor.recent if cursor.place is None else ())
+        self._left = self._known.total()
+        self._newest_ns = max((at for at, _ in cursor.recent), default=0)
         self._place = cursor.place
 
     @property
     def cursor(self) -> Cursor:
         """Where to go on."""
-        return Cursor(self._floor_ns, tuple(self._recent), self._place)
+        return Cursor(tuple(self._recent), self._place)
 
     def sift(self, lines: Iterable[Poured]) -> list[Poured]:
         """Those of `lines` that are new."""
         new = []
         for line in lines:
             mark = (line.wall_ns, zlib.crc32(line.data.rstrip(b"\n")))
-            if self._is_repeating:
-                if self._known[mark] > 0:
-                    self._known[mark] -= 1
-                    continue
-                if line.wall_ns < self._floor_ns:
-                    continue
-                self._is_repeating = False
+            if self._left and self._is_old(mark):
+                continue
             new.append(line)
-            self._note(mark)
+            self._recent.append(mark)
             self._place = line.place or self._place
         return new
 
-    def _note(self, mark: tuple[int, int]) -> None:
-        self._recent.append(mark)
-        while len(self._recent) > RECENT_LINES:
-            self._floor_ns = max(self._floor_ns, self._recent.popleft()[0])
+    def _is_old(self, mark: tuple[int, int]) -> bool:
+        if self._known[mark] > 0:
+            self._known[mark] -= 1
+            self._left -= 1
+            return True
+        if mark[0] > self._newest_ns:
+            self._left = 0
+            return False
+        return True
