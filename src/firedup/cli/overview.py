@@ -18,6 +18,7 @@ SECTIONS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
         (
             ("ps", "list the runs"),
             ("logs", "print the log of a run, or follow it"),
+            ("tunnel", "give other programs here a port that leads to a server"),
             ("explain", "say what a log tells: verdict, stages, cause and remedy"),
         ),
     ),

@@ -1,0 +1,142 @@
+"""A port of this machine that leads to the server of a run, for as long as that lives."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import aclosing
+from dataclasses import dataclass
+
+from firedup.core.error import HostError, UsageError
+from firedup.core.event import Exited
+from firedup.host.base import LinkError, OperationError, Trouble
+from firedup.host.link import Agent
+from firedup.host.run import ServerExit, watch_run
+from firedup.host.tunnel import carry_connection
+from firedup.probe.target import make_target
+from firedup.session.linked import Patience, run_linked
+from firedup.session.registry import Run
+
+LOOPBACK = "127.0.0.1"
+# A client that connects while the link is down is kept waiting for so long.
+LINK_WAIT_S = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """Where the tunnel listens here, and where it leads to on the host."""
+
+    address: str
+    port: int
+    server_address: str
+    server_port: int
+    has_tls: bool
+
+    @property
+    def url(self) -> str:
+        """What clients are given."""
+        host = f"[{self.address}]" if ":" in self.address else self.address
+        return f"{'https' if self.has_tls else 'http'}://{host}:{self.port}"
+
+
+class Tunnel:
+    """Carries connections to the server of `run` through one agent after the other.
+
+    `say` is told what becomes of the link, and why connections fail.
+    """
+
+    def __init__(self, agent: Agent, run: Run, *, say: Callable[[str], None]) -> None:
+        if run.spec.port is None:
+            raise UsageError(f"the command of {run.label.name} names no port to lead to")
+        if not run.is_alive:
+            raise UsageError(f"{run.label.name} ({run.label.id}) has ended")
+        self._agent = agent
+        self._run = run
+        self._port: int = run.spec.port
+        self._address = make_target(agent, run.spec, None).address
+        self._say = say
+        self._is_up = asyncio.Event()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._end: Exited | None = None
+        self._told: str | None = None
+
+    async def run(
+        self, *, bind: str, port: int | None, tell: Callable[[Opened], None], patience: Patience
+    ) -> Exited | None:
+        """Listen until the server has ended; how it did, None where nobody knows.
+
+        `port` None takes the server's own where that is free here, else any. `tell` is called once
+        it listens. UsageError when it cannot, LinkError when the host was given up.
+        """
+        listener = await self._listen(bind, port)
+        try:
+            place = listener.sockets[0].getsockname()
+            has_tls = self._run.spec.has_tls
+            tell(Opened(place[0], place[1], self._address, self._port, has_tls))
+            if not await run_linked(self._agent, self._wait_end, self, patience):
+                host = self._run.label.host
+                raise LinkError(Trouble.LINK_DOWN, f"{host} was not reached for too long")
+        finally:
+            listener.close()
+            for task in self._tasks:
+                task.cancel()
+            if self._tasks:
+                await asyncio.wait(self._tasks)
+        return self._end
+
+    async def link_up(self, agent: Agent) -> None:  # noqa: ARG002 - the work is given it too
+        """The link was renewed."""
+        self._say("the link is up again")
+
+    def link_down(self, error: HostError, pause_s: float | None) -> None:  # noqa: ARG002
+        """Connections end with the link that carried them; new ones wait for the next."""
+        if self._is_up.is_set():
+            self._say(f"the link is down: {error.what}")
+        self._is_up.clear()
+
+    async def _listen(self, bind: str, port: int | None) -> asyncio.Server:
+        wanted = (self._port, 0) if port is None else (port,)
+        for number in wanted:
+            try:
+                return await asyncio.start_server(self._carry, bind, number)
+            except OSError as error:
+                if number != wanted[-1]:
+                    continue
+                raise UsageError(
+                    f"port {number} of {bind} cannot be listened at",
+                    why=error.strerror,
+                    todo="Without --port a free one is taken.",
+                ) from error
+        raise AssertionError("unreachable")
+
+    async def _wait_end(self, agent: Agent) -> None:
+        self._agent = agent
+        self._is_up.set()
+        async with aclosing(watch_run(agent, self._run.label.id)) as ends:
+            async for end in ends:
+                if isinstance(end, ServerExit):
+                    self._end = end.event
+
+    async def _carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None  # noqa: S101 - this runs in it
+        self._tasks.add(task)
+        try:
+            async with asyncio.timeout(LINK_WAIT_S):
+                await self._is_up.wait()
+            await carry_connection(self._agent, self._address, self._port, reader, writer)
+            self._told = None
+        except OperationError as error:
+            self._tell_once(error.what)
+            writer.transport.abort()
+        except (HostError, OSError, TimeoutError):
+            writer.transport.abort()
+        finally:
+            writer.close()
+            self._tasks.discard(task)
+
+    def _tell_once(self, what: str) -> None:
+        """Clients try again and again, and it is the same each time."""
+        if self._told != what:
+            self._told = what
+            self._say(what)
