@@ -1,4 +1,4 @@
-"""Tells where a file names a package registry, or a folder of the machine it was written on."""
+"""Tells where a file names a package registry, a folder of the writer's machine, or an issue."""
 
 from __future__ import annotations
 
@@ -11,6 +11,16 @@ from tools.tracked import list_files
 REGISTRY = re.compile(
     r"\b(?:[\w-]+\.)*(?:pypi|pythonhosted|npmjs|(?:download\.)pytorch|(?:proxy\.)golang)\.(?:org|com)\b"
 )
+# A number alone says nothing to who reads the file elsewhere. The frame of a stack, "#0  main ()",
+# begins its line, and a bar, "17%|#7  |", follows neither a word nor a bracket.
+NUMBER = re.compile(
+    r"\b(?:issues?|tickets?|bugs?|prs?|pull requests?)\s+#?\d+\b"
+    r"|(?:(?<=[\w,;:] )|(?<=\())#\d{1,5}\b",
+    re.IGNORECASE,
+)
+# What engines have printed is left as it is.
+RECORDED = ("tests", "data")
+
 # Folders that every machine has, and that say nothing about this one.
 COMMON = {Path("/"), Path("/tmp"), Path("/home"), Path("/root"), Path("/srv"), Path("/usr")}  # noqa: S108
 
@@ -31,11 +41,19 @@ def find_words(path: Path, folders: list[Path]) -> list[str]:
     names = "|".join(re.escape(str(folder)) for folder in folders)
     pattern = re.compile(rf"{REGISTRY.pattern}|(?<![\w./~-])(?:{names})(?![\w-])")
     lines = enumerate(data.decode(errors="replace").split("\n"), start=1)
-    return [
-        f"{path}:{number}: {match.group()} means something on one machine only"
-        for number, line in lines
-        for match in pattern.finditer(line)
-    ]
+    found = []
+    for number, line in lines:
+        place = f"{path}:{number}"
+        found += [
+            f"{place}: {match.group()} means something on one machine only"
+            for match in pattern.finditer(line)
+        ]
+        if path.parts[:2] != RECORDED:
+            found += [
+                f"{place}: {match.group()} means something to its writers only"
+                for match in NUMBER.finditer(line)
+            ]
+    return found
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -10,9 +10,6 @@ from tools.check_layout import list_modules, read_sentence, replace_list
 from tools.check_links import find_broken, make_anchor
 from tools.check_size import LIMIT, find_oversized
 from tools.check_words import find_words
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def test_a_module_of_300_lines_passes_and_one_of_301_does_not(tmp_path: Path) -> None:
@@ -92,6 +89,40 @@ def test_registries_and_folders_of_this_machine_are_found(tmp_path: Path) -> Non
         f"{page}:1: {host} means something on one machine only",
         f"{page}:3: {here} means something on one machine only",
     ]
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        # Put together, so that this file passes the check.
+        (f"as issue {7} asks", [f"issue {7}"]),
+        (f"mended in PR #{12}, see Bug {3}", [f"PR #{12}", f"Bug {3}"]),
+        (f"it hung (#{41}), then #{42}", [f"#{41}", f"#{42}"]),
+        ("issues that people have, 7 of them", []),
+        ("#0  syscall () at syscall.S:38", []),
+        ("Loading: 17%|#7        | 11/64", []),
+        ("colour #28c840, C#, {#x}", []),
+        ("a tracker.example/issues/new page", []),
+    ],
+)
+def test_numbers_of_issues_are_found(line: str, words: list[str], tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(f"{line}\n")
+
+    assert find_words(page, [tmp_path / "elsewhere"]) == [
+        f"{page}:1: {word} means something to its writers only" for word in words
+    ]
+
+
+def test_what_engines_printed_may_hold_numbers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    page = Path("tests/data/run.log")
+    page.parent.mkdir(parents=True)
+    page.write_text(f"known as issue {7}\n")
+
+    assert find_words(page, [tmp_path]) == []
 
 
 def test_binary_files_hold_no_words(tmp_path: Path) -> None:
