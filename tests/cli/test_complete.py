@@ -56,7 +56,7 @@ def test_runs_are_those_of_the_host_that_is_named(monkeypatch: pytest.MonkeyPatc
 
     assert complete("logs", "--host", "ssh:box", "k") == ["kimi-c", "kimi-b"]
     assert complete("logs", "--host", "local", "k") == ["kimi-a"]
-    assert complete("logs", "k") == ["kimi-b", "kimi-a"]  # of kimi-c it must be said where
+    assert complete("logs", "k") == ["kimi-c", "kimi-b", "kimi-a"]
     monkeypatch.setenv("FIREDUP_HOST", "lab")
     assert complete("logs", "k") == ["kimi-c"]
 

@@ -92,6 +92,8 @@ def test_a_log_on_a_host_is_explained_without_a_copy(shell: Shell, box: SshBox) 
         cause = json.loads(told.out)["cause"]
         assert (cause["line"], cause["line_number"]) == ("RuntimeError: no weights at all", 3)
 
+    replaced = shell.run("explain", "--host", "box", f"{Path.home()}/dead.log")
+    assert replaced.err.endswith("Quote it: '~/dead.log'\n")
     both = shell.run("explain", "--host", "box", "dead.log", "none.log")
     assert both.status == 2
     assert "box:dead.log" in both.out

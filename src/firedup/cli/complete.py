@@ -14,8 +14,7 @@ if TYPE_CHECKING:
 def complete_run(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001
     """Names, and ids where a beginning of one was typed; nothing when the index is of no use.
 
-    They are those of --host. Without it also those that the index knows on one other host alone,
-    since they are found there.
+    They are those of --host; without it of all hosts, since a run is found on the one that has it.
     """
     runs = _read_index()
     host = ctx.params.get("host")
@@ -25,11 +24,6 @@ def complete_run(ctx: click.Context, param: click.Parameter, incomplete: str) ->
     words = [run.name for run in runs]
     if incomplete[:1].isdigit():
         words += [run.id for run in runs]
-    if host is None:
-        places = {(word, run.host) for run in runs for word in (run.name, run.id)}
-        local = {word for word, place in places if place == "local"}
-        known = [word for word, _ in places]
-        words = [word for word in words if word in local or known.count(word) == 1]
     return [word for word in dict.fromkeys(words) if word.startswith(incomplete)]
 
 

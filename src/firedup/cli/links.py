@@ -10,6 +10,7 @@ from firedup.cli.say import say_aside
 from firedup.core.error import HostError, UsageError
 from firedup.host.base import OperationError
 from firedup.host.link import Agent
+from firedup.session.nodes import id_of_node
 from firedup.session.open import open_host
 from firedup.session.registry import Run, UnknownRunError, find_run
 from firedup.store.index import index_path, read_index
@@ -82,11 +83,15 @@ async def open_run(host: str | None, text: str) -> AsyncIterator[tuple[Agent, Ru
 
 
 def find_hosts(text: str) -> list[str]:
-    """The hosts other than this machine on which the index knows a run `text`."""
+    """The hosts other than this machine on which the index knows a run `text`.
+
+    A run on several hosts is found on any of them, so that it counts once: for its head's.
+    """
     name = text.partition("~")[0]
-    found = [
-        run.host
-        for run in read_index(index_path(os.environ))
-        if run.host != LOCAL and name and (run.name == name or run.id.startswith(text))
-    ]
-    return list(dict.fromkeys(found))
+    hosts: dict[str, str] = {}
+    for run in read_index(index_path(os.environ)):
+        if run.host != LOCAL and name and (run.name == name or run.id.startswith(text)):
+            head = id_of_node(run.id, 0)
+            if head not in hosts or run.id == head:
+                hosts[head] = run.host
+    return list(dict.fromkeys(hosts.values()))

@@ -9,6 +9,7 @@ from typing import Any
 
 from firedup.cli.drive import run_async
 from firedup.cli.knowledge import match_server, read_catalogue
+from firedup.cli.say import say_aside
 from firedup.cli.show import read_showing, show_snapshots
 from firedup.cli.watching import conclude, read_watching
 from firedup.core.error import UsageError
@@ -18,7 +19,7 @@ from firedup.profile.schema import Catalogue
 from firedup.profile.words import add_patterns
 from firedup.session.attend import watch_log
 from firedup.session.open import open_host
-from firedup.session.path import path_on
+from firedup.session.path import path_on, suspect_home
 from firedup.session.source import watch_source
 
 
@@ -37,6 +38,8 @@ async def _watch(catalogue: Catalogue, given: Mapping[str, Any]) -> int:
         source = parse_source(given["log"])
         if source is None:
             path, pid = path_on(agent, given["log"]), given["pid"]
+            if (quoted := suspect_home(agent, given["log"])) is not None:
+                say_aside(f"{path} is on {agent.host.name}; if you typed a ~, quote it: {quoted}")
             snapshots = watch_log(agent, catalogue, matcher, path, watching, pid=pid, engine=engine)
         else:
             if given["pid"] is not None:

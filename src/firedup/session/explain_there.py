@@ -17,7 +17,7 @@ from firedup.host.file import FileFacts, open_file, stat_file
 from firedup.host.frame import Data
 from firedup.host.link import Agent
 from firedup.profile.pipeline import Pipeline
-from firedup.session.path import path_on
+from firedup.session.path import path_on, suspect_home
 
 HEAD_BYTES = 4096
 # What the link brings in small pieces is searched in larger ones, which costs less.
@@ -71,9 +71,8 @@ def _refuse(agent: Agent, path: str, place: str, facts: FileFacts | None) -> Usa
         what = "a directory" if facts.kind == "folder" else "no regular file"
         return UsageError(f"{agent.host.name}:{place} is {what}, not a log")
     todo = f"firedup explain {path} reads it on this machine."
-    here = str(Path.home())
-    if not agent.host.is_local and path.startswith(f"{here}/") and here != agent.hello["home"]:
-        todo = f"Your shell puts the home of this machine for ~. Quote it: '~{path[len(here) :]}'"
+    if (quoted := suspect_home(agent, path)) is not None:
+        todo = f"Your shell puts the home of this machine for ~. Quote it: {quoted}"
     elif not Path(path).is_file():
         todo = "Give the path of a log file on that host; relative ones begin at the home there."
     return UsageError(f"there is no log at {agent.host.name}:{place}", todo=todo)

@@ -14,6 +14,7 @@ from firedup.host.file import PathFacts, check_paths
 from firedup.host.link import Agent
 from firedup.host.route import read_route
 from firedup.session.open import open_host
+from firedup.session.path import suspect_home
 
 LIMIT_S = 40.0
 _NS = 1_000_000_000
@@ -164,7 +165,7 @@ async def _check_memory(agent: Agent, memory: HostMemory) -> tuple[str, ...]:
         place = place if place.startswith("/") else f"{home}/{place}"
         (facts,) = await check_paths(agent, (place,))
         if facts.file is None or facts.file.kind != "folder":
-            problems.append(f"the folder {place} does not exist")
+            problems.append(f"the folder {place} does not exist{_hint_home(agent, memory.cwd)}")
     if memory.env_file:
         try:
             found = await agent.call("variables", paths=[memory.env_file])
@@ -172,8 +173,14 @@ async def _check_memory(agent: Agent, memory: HostMemory) -> tuple[str, ...]:
         except OperationError as failure:
             error = {"what": failure.what, "why": None}
         if error is not None:
-            problems.append(": ".join(filter(None, (error["what"], error.get("why")))))
+            said = ": ".join(filter(None, (error["what"], error.get("why"))))
+            problems.append(said + _hint_home(agent, memory.env_file))
     return tuple(problems)
+
+
+def _hint_home(agent: Agent, path: str) -> str:
+    quoted = suspect_home(agent, path)
+    return f" (did your shell replace a ~? Quote it: {quoted})" if quoted else ""
 
 
 def _check_room(runs: PathFacts) -> tuple[str, ...]:
