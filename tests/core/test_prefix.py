@@ -94,7 +94,8 @@ def test_the_level_is_known_where_the_prefix_says_it(text: str, level: str | Non
 
 
 def test_what_an_engine_core_passes_on_has_the_worker_as_its_source() -> None:
-    text = "(EngineCore_DP0 pid=1) (RayWorkerWrapper pid=2, ip=10.0.0.2) ERROR 11-29 10:00:09 [w.py:6] no"
+    record = "ERROR 11-29 10:00:09 [w.py:6] no"
+    text = f"(EngineCore_DP0 pid=1) (RayWorkerWrapper pid=2, ip=10.0.0.2) {record}"
     prefix = parse_prefix(text, 2026)
 
     assert (prefix.source.title, prefix.source.pid) == ("RayWorkerWrapper", 2)

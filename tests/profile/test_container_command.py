@@ -21,7 +21,7 @@ def read(command: str) -> ServerSpec:
     [
         (
             ("docker run --gpus all --shm-size 32g -p 8000:30000 -v ~/hf:/root/.cache --ipc=host "
-            "lmsysorg/sglang:latest python3 -m sglang.launch_server --model-path org/m --port 30000"),
+            "lmsysorg/sglang python3 -m sglang.launch_server --model-path org/m --port 30000"),
             "sglang", 8000, "org/m",
         ),
         (

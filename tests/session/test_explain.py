@@ -10,7 +10,7 @@ from workbench import RUNS, Knowledge
 
 from firedup.core.error import UsageError
 from firedup.core.model import Explanation, Verdict
-from firedup.session.explain import explain_path, explain_stream
+from firedup.session.explain import Looking, explain_path, explain_stream
 
 TRACEBACK = b"""\
 Traceback (most recent call last):
@@ -133,3 +133,31 @@ def test_a_log_truncated_meanwhile_keeps_its_verdict_and_loses_line_numbers_alon
     assert whole.cause is not None
     assert (found.verdict, found.cause.offset) == (whole.verdict, whole.cause.offset)
     assert (found.cause.line, found.cause.line_number) == (whole.cause.line, None)
+
+
+def test_the_lines_around_the_cause_are_shown_of_a_pipe_and_of_a_file(
+    knowledge: Knowledge, tmp_path: Path
+) -> None:
+    (tmp_path / "s.log").write_bytes(b"one\ntwo\nthree\n" + TRACEBACK + b"four\nfive\nsix\n")
+    read, write = os.pipe()
+    with os.fdopen(write, "wb") as file:
+        file.write((tmp_path / "s.log").read_bytes())
+
+    of_file = explain_path(str(tmp_path / "s.log"), matcher=knowledge.matcher)
+    with os.fdopen(read, "rb") as stream:
+        of_pipe = explain_stream(stream, matcher=knowledge.matcher)
+
+    for found in (of_file, of_pipe):
+        assert found.cause is not None
+        assert found.cause.before[-1] == '  File "serve.py", line 1, in <module>'
+        assert found.cause.after == ("four", "five")
+
+
+def test_as_much_is_looked_at_as_asked_for(knowledge: Knowledge) -> None:
+    log = io.BytesIO(TRACEBACK + b"four\nfive\nsix\n")
+
+    found = explain_stream(log, matcher=knowledge.matcher, looking=Looking(context=0, tail=2))
+
+    assert found.cause is not None
+    assert (found.cause.before, found.cause.after) == ((), ())
+    assert found.tail == ("five", "six")

@@ -8,7 +8,7 @@ import asyncio
 import os
 import signal
 import subprocess
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +49,7 @@ def docker(standin: Path, state: Path) -> Docker:
 
 
 @pytest.fixture
-def watch(site: Site) -> Iterator[WatchSource]:
+def watch(site: Site) -> WatchSource:
     def begin(text: str, **how: Any) -> AsyncIterator[Snapshot]:
         source = parse_source(text)
         assert source is not None
@@ -58,7 +58,7 @@ def watch(site: Site) -> Iterator[WatchSource]:
         site.watches.append(snapshots)
         return snapshots
 
-    yield begin
+    return begin
 
 
 async def test_a_container_is_watched_until_it_is_proved_ready(
@@ -224,3 +224,110 @@ async def test_no_line_is_lost_or_doubled_when_the_client_of_the_engine_dies(
     numbers = [text.rpartition(" ")[2] for text in last.tail if "begin" in text]
     assert killed == 3
     assert numbers == [f"{number:03}" for number in range(400)]
+
+
+def make_pod(standin: Path, word: str, containers: dict[str, str] | str) -> None:
+    import json
+
+    (standin / "pods.json").write_text(json.dumps({word: containers}))
+
+
+async def test_a_pod_is_asked_from_inside(
+    site: Site, docker: Docker, watch: WatchSource, standin: Path
+) -> None:
+    program = site.fake(recorded("s01_success.log"))
+    docker("run", "-d", "--name", "k8s_sgl", "sglang:x", *site.serve(program))
+    make_pod(standin, "llm/sgl-0", {"server": "k8s_sgl"})
+
+    last = await last_of(watch("k8s:llm/sgl-0"))
+
+    assert last.explanation.verdict is Verdict.READY
+    assert last.checks.token is True
+    assert last.explanation.engine == "sglang"
+
+
+async def test_without_python_in_the_pod_the_log_is_believed_and_that_is_said(
+    site: Site, docker: Docker, watch: WatchSource, standin: Path
+) -> None:
+    import json
+
+    program = site.fake(recorded("s01_success.log"))
+    docker("run", "-d", "--name", "k8s_sgl", "sglang:x", *site.serve(program))
+    (folder,) = (standin / "containers").iterdir()
+    state = json.loads((folder / "state.json").read_text())
+    (folder / "state.json").write_text(json.dumps({**state, "lacks": ["python3"]}))
+    make_pod(standin, "llm/sgl-0", {"server": "k8s_sgl"})
+
+    last = await last_of(watch("k8s:llm/sgl-0:server"))
+
+    assert last.explanation.verdict is Verdict.READY
+    assert last.checks.token is None
+    assert any("not asked" in note for note in last.explanation.notes)
+
+
+async def test_a_pod_that_was_killed_for_memory_is_said_to_be_that(
+    site: Site, docker: Docker, watch: WatchSource, standin: Path
+) -> None:
+    program = site.fake(Script((line(0, "Load weight begin"),), end=None))
+    docker("run", "-d", "--name", "k8s_sgl", "sglang:x", *site.serve(program))
+    make_pod(standin, "llm/sgl-0", {"server": "k8s_sgl"})
+    snapshots = watch("k8s:llm/sgl-0")
+    await until(snapshots, lambda s: s.last_line is not None)
+    (folder,) = (standin / "containers").iterdir()
+    (folder / "oom").touch()
+    docker("kill", "k8s_sgl")
+
+    last = await last_of(snapshots)
+
+    assert last.explanation.cause is not None
+    assert last.explanation.cause.failure == "host-out-of-memory"
+
+
+async def test_a_pod_that_waits_for_its_image_is_said_to_wait(
+    watch: WatchSource, standin: Path
+) -> None:
+    make_pod(standin, "llm/sgl-0", "ImagePullBackOff")
+
+    snapshot = await until(watch("k8s:llm/sgl-0"), lambda s: s.explanation.notes)
+    again = await until(
+        watch("k8s:llm/sgl-0"),
+        lambda s: any("ImagePullBackOff" in note for note in s.explanation.notes),
+    )
+
+    assert snapshot.explanation.verdict is not Verdict.CRASHED
+    assert again.explanation.verdict is not Verdict.CRASHED
+
+
+async def test_a_pod_or_container_that_is_not_there_is_named(
+    docker: Docker, watch: WatchSource, standin: Path
+) -> None:
+    docker("run", "-d", "--name", "x", "img", "sleep", "60")
+    make_pod(standin, "llm/sgl-0", {"server": "x"})
+
+    with pytest.raises(UsageError, match="no pod"):
+        await last_of(watch("k8s:llm/other"))
+    with pytest.raises(UsageError, match="no container sidecar"):
+        await last_of(watch("k8s:llm/sgl-0:sidecar"))
+
+
+async def test_a_unit_is_watched_through_its_journal(
+    site: Site, docker: Docker, watch: WatchSource
+) -> None:
+    program = site.fake(recorded("s01_success.log"))
+    docker("run", "-d", "--name", "sglang.service", "unit", *site.serve(program))
+    ready = await last_of(watch("journal:sglang.service"))
+    ending = watch("journal:sglang.service", until="exit")
+    await until(ending, lambda s: s.processes)
+    docker("kill", "-s", "ABRT", "sglang.service")
+
+    last = await last_of(ending)
+
+    assert ready.explanation.verdict is Verdict.READY
+    assert ready.checks.owner is Ownership.YES
+    assert last.explanation.verdict is Verdict.CRASHED
+    assert last.exit_signal == signal.SIGABRT
+
+
+async def test_a_unit_that_is_not_there_is_named(docker: Docker, watch: WatchSource) -> None:
+    with pytest.raises(UsageError, match=r"no unit nobody\.service"):
+        await last_of(watch("journal:nobody.service"))

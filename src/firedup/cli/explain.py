@@ -20,6 +20,21 @@ from firedup.cli.command import command as make_command
 )
 @click.argument("logs", nargs=-1, required=True, metavar="LOG...")
 @option.json
+@click.option(
+    "--context",
+    type=click.IntRange(0, 200),
+    default=2,
+    metavar="N",
+    help="Lines of the log before the cause and after it, else 2.",
+)
+@click.option(
+    "--tail",
+    type=click.IntRange(0, 1000),
+    default=0,
+    metavar="N",
+    help="Show the last N lines of the log, too.",
+)
+@click.option("--all", "has_all", is_flag=True, help="Leave nothing out, however long it gets.")
 @click.option("--exit-status", is_flag=True, help="End with the status of the verdict.")
 @option.engine
 @option.host
@@ -29,6 +44,9 @@ def command(
     *,
     logs: tuple[str, ...],
     as_json: bool,
+    context: int,
+    tail: int,
+    has_all: bool,
     exit_status: bool,
     engine: str | None,
     host: str | None,
@@ -47,12 +65,15 @@ def command(
     from firedup.cli.paper import choose_output
     from firedup.cli.status import gravest
     from firedup.core.error import FiredupError
+    from firedup.session.explain import Looking
     from firedup.session.status import status_of
 
     matcher = match_log(read_catalogue(profiles, engine=engine), engine)
     paper = choose_output(no_color=no_color)
     statuses: list[int] = []
-    for path, explanation in explain_all(logs, host, matcher=matcher, engine=engine):
+    looking = Looking(context, tail)
+    found = explain_all(logs, host, matcher=matcher, engine=engine, looking=looking)
+    for path, explanation in found:
         shown = path if len(logs) > 1 else None
         if isinstance(explanation, FiredupError):
             if shown is None:
@@ -70,6 +91,7 @@ def command(
             from firedup.view.explanation import render_explanation
 
             gap = "\n" if statuses else ""
-            click.echo(gap + render_explanation(explanation, paper, path=shown), color=True)
+            text = render_explanation(explanation, paper, path=shown, has_all=has_all)
+            click.echo(gap + text, color=True)
         statuses.append(status_of(explanation.verdict) if exit_status else 0)
     return gravest(statuses)

@@ -8,13 +8,18 @@ from firedup.core.error import FiredupError, UsageError
 from firedup.core.model import Explanation
 from firedup.core.rule import Matcher
 from firedup.host.address import parse_host
-from firedup.session.explain import explain_path
+from firedup.session.explain import Looking, explain_path
 
 Outcome = tuple[str, Explanation | FiredupError]
 
 
 def explain_all(
-    logs: Sequence[str], host: str | None, *, matcher: Matcher, engine: str | None
+    logs: Sequence[str],
+    host: str | None,
+    *,
+    matcher: Matcher,
+    engine: str | None,
+    looking: Looking,
 ) -> Iterator[Outcome]:
     """Each log as it is to be called, with its explanation or with why there is none.
 
@@ -23,17 +28,18 @@ def explain_all(
     if host is None or parse_host(host).is_local:
         for path in logs:
             try:
-                yield path, explain_path(path, matcher=matcher, engine=engine)
+                yield path, explain_path(path, matcher=matcher, engine=engine, looking=looking)
             except UsageError as error:
                 yield path, error
         return
     from firedup.cli.drive import run_async
 
-    yield from run_async(_explain_there(logs, host, matcher=matcher, engine=engine))
+    there = _explain_there(logs, host, matcher=matcher, engine=engine, looking=looking)
+    yield from run_async(there)
 
 
 async def _explain_there(
-    logs: Sequence[str], host: str, *, matcher: Matcher, engine: str | None
+    logs: Sequence[str], host: str, *, matcher: Matcher, engine: str | None, looking: Looking
 ) -> list[Outcome]:
     """Standard input is read here all the same."""
     from firedup.host.base import OperationError
@@ -47,9 +53,11 @@ async def _explain_there(
             place = "-" if path == "-" else name_place(agent.host.name, path)
             try:
                 if path == "-":
-                    found = explain_path(path, matcher=matcher, engine=engine)
+                    found = explain_path(path, matcher=matcher, engine=engine, looking=looking)
                 else:
-                    found = await explain_log(agent, path, matcher=matcher, engine=engine)
+                    found = await explain_log(
+                        agent, path, matcher=matcher, engine=engine, looking=looking
+                    )
                 outcomes.append((place, found))
             except (UsageError, OperationError) as error:
                 outcomes.append((place, error))

@@ -23,7 +23,7 @@ from firedup.core.suspect import (
 # are kept, the newest. Lines that tell of its own end are always kept, up to the second bound.
 MAX_OUTLIVED = 500
 MAX_SUSPECTS = 4000
-MAX_FOLLOWED = 12
+MAX_FOLLOWED = 100
 
 
 class Aftermath(Enum):

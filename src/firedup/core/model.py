@@ -97,6 +97,8 @@ class Cause:
     evidence: tuple[Evidence, ...] = ()
     at_ns: int | None = None  # host boottime
     role: str = "cause"  # or unclassified, victim, wrapper: what stands in for one
+    before: tuple[str, ...] = ()  # lines of the log around it
+    after: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,6 +206,7 @@ class Explanation:
     findings: tuple[Finding, ...] = ()
     notes: tuple[str, ...] = ()
     gauges: tuple[Gauge, ...] = ()
+    tail: tuple[str, ...] = ()  # the log's last lines, where they were asked for
 
 
 @dataclass(frozen=True, slots=True)

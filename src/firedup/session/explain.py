@@ -6,11 +6,21 @@ import os
 import stat
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO
 
 from firedup.core.block import OPENERS
+from firedup.core.context import (
+    LINE_CHARS,
+    SIDE_BYTES,
+    Recent,
+    last_lines,
+    wanted_span,
+    with_context,
+)
 from firedup.core.error import UsageError
 from firedup.core.event import Ended, LogData
 from firedup.core.model import Explanation
@@ -28,6 +38,17 @@ BLOCK_BYTES = 1 << 19
 HEAD_BYTES = 4096
 
 
+@dataclass(frozen=True, slots=True)
+class Looking:
+    """How much of a log is to be seen: lines on each side of the cause, and of its end."""
+
+    context: int = 2
+    tail: int = 0
+
+
+LOOK = Looking()
+
+
 def load_matcher(files: Sequence[Path] = ()) -> Matcher:
     """The matcher over the whole catalogue (all engines), compiled patterns cached."""
     cache = Cache.of_user(os.environ)
@@ -41,6 +62,7 @@ def explain_stream(
     engine: str | None = None,
     year: int | None = None,
     wait: Callable[[], None] | None = None,
+    looking: Looking = LOOK,
 ) -> Explanation:
     """Read `stream` to its end and say what it tells.
 
@@ -48,6 +70,7 @@ def explain_stream(
     stamps without one; None means the present year. `wait` is called before each read.
     """
     can_count_later = stream.seekable()
+    recent = None if can_count_later else Recent()
     pipeline = Pipeline(
         matcher,
         year=year or datetime.now(UTC).year,
@@ -59,12 +82,49 @@ def explain_stream(
         head = head or block[:HEAD_BYTES]
         pipeline.feed(LogData(0, 0, offset, block))
         offset += len(block)
+        if recent is not None:
+            recent.feed(block)
     pipeline.feed(Ended(0, reason=name_problem(head)))
     explanation = pipeline.snapshot().explanation
     if can_count_later and (offsets := shown_offsets(explanation)):
         stream.seek(0)
         explanation = with_numbers(explanation, count_lines(_blocks(stream), offsets))
+
+    def read(at: int, length: int) -> bytes:
+        if recent is not None:
+            return recent.read(at, length)
+        stream.seek(at)
+        return stream.read(length)
+
+    return look_again(explanation, offset, read, looking)
+
+
+def wanted_spans(
+    explanation: Explanation, size: int, looking: Looking
+) -> Iterator[tuple[int, int]]:
+    """(offset, length) of the pieces of a log of `size` bytes that `look_again` will read."""
+    if looking.context and (span := wanted_span(explanation)) is not None:
+        yield span
+    if looking.tail:
+        yield _tail_span(size, looking)
+
+
+def look_again(
+    explanation: Explanation, size: int, read: Callable[[int, int], bytes], looking: Looking
+) -> Explanation:
+    """`explanation` with what `looking` asks for; `read` takes offset and length."""
+    if looking.context and (span := wanted_span(explanation)) is not None:
+        explanation = with_context(explanation, read(*span), looking.context)
+    if looking.tail:
+        start, length = _tail_span(size, looking)
+        tail = last_lines(read(start, length), looking.tail, is_whole=start == 0)
+        explanation = replace(explanation, tail=tail)
     return explanation
+
+
+def _tail_span(size: int, looking: Looking) -> tuple[int, int]:
+    start = max(0, size - SIDE_BYTES - looking.tail * LINE_CHARS)
+    return start, size - start
 
 
 def _blocks(stream: BinaryIO, wait: Callable[[], None] | None = None) -> Iterator[bytes]:
@@ -76,11 +136,20 @@ def _blocks(stream: BinaryIO, wait: Callable[[], None] | None = None) -> Iterato
         yield block
 
 
-def explain_path(path: str, *, matcher: Matcher, engine: str | None = None) -> Explanation:
+def explain_path(
+    path: str,
+    *,
+    matcher: Matcher,
+    engine: str | None = None,
+    looking: Looking = LOOK,
+) -> Explanation:
     """Explain the log at `path` ("-": standard input); UsageError when it cannot be read."""
     if path == "-":
         with signals_heeded(sys.stdin.buffer) as wait:
-            return explain_stream(sys.stdin.buffer, matcher=matcher, engine=engine, wait=wait)
+            stream: BinaryIO = sys.stdin.buffer
+            return explain_stream(
+                stream, matcher=matcher, engine=engine, wait=wait, looking=looking
+            )
     try:
         facts = Path(path).stat()
         if stat.S_ISDIR(facts.st_mode):
@@ -90,10 +159,11 @@ def explain_path(path: str, *, matcher: Matcher, engine: str | None = None) -> E
             )
         year = datetime.fromtimestamp(facts.st_mtime, UTC).year
         with Path(path).open("rb", buffering=0) as stream:
-            if stat.S_ISREG(facts.st_mode):
-                return explain_stream(stream, matcher=matcher, engine=engine, year=year)
-            with signals_heeded(stream) as wait:
-                return explain_stream(stream, matcher=matcher, engine=engine, year=year, wait=wait)
+            is_regular = stat.S_ISREG(facts.st_mode)
+            with nullcontext() if is_regular else signals_heeded(stream) as wait:
+                return explain_stream(
+                    stream, matcher=matcher, engine=engine, year=year, wait=wait, looking=looking
+                )
     except FileNotFoundError as error:
         raise UsageError(
             f"there is no log at {path}",

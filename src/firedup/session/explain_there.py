@@ -13,10 +13,11 @@ from firedup.core.model import Explanation
 from firedup.core.rule import Matcher
 from firedup.core.sniff import name_problem
 from firedup.host.base import OperationError
-from firedup.host.file import FileFacts, open_file, stat_file
+from firedup.host.file import FileFacts, open_file, read_file, stat_file
 from firedup.host.frame import Data
 from firedup.host.link import Agent
 from firedup.profile.pipeline import Pipeline
+from firedup.session.explain import LOOK, Looking, look_again, wanted_spans
 from firedup.session.path import path_on, suspect_home
 
 HEAD_BYTES = 4096
@@ -25,7 +26,12 @@ BLOCK_BYTES = 1 << 18
 
 
 async def explain_log(
-    agent: Agent, path: str, *, matcher: Matcher, engine: str | None = None
+    agent: Agent,
+    path: str,
+    *,
+    matcher: Matcher,
+    engine: str | None = None,
+    looking: Looking = LOOK,
 ) -> Explanation:
     """Explain the log at `path` on the agent's host, read over the link to its present end.
 
@@ -47,7 +53,11 @@ async def explain_log(
     except OperationError as error:
         raise UsageError(f"{agent.host.name}:{place} cannot be read", why=error.what) from error
     pipeline.feed(Ended(0, reason=name_problem(head)))
-    return pipeline.snapshot().explanation
+    explanation = pipeline.snapshot().explanation
+    pieces: dict[tuple[int, int], bytes] = {}
+    for at, length in wanted_spans(explanation, offset, looking):
+        pieces[at, length] = await read_file(agent, place, offset=at, length=length)
+    return look_again(explanation, offset, lambda at, length: pieces[at, length], looking)
 
 
 async def _blocks_of(agent: Agent, path: str, size: int) -> AsyncIterator[bytes]:

@@ -24,7 +24,9 @@ def render_cause(cause: Cause, paper: Paper) -> list[str]:
     lines = [paper.paint(cause.failure, "bold", "red")]
     if cause.meaning:
         lines += paper.fold(clean(cause.meaning), indent="  ")
-    lines += _quote(cause.line, paper)
+    lines += _surround(cause.before, paper)
+    lines += _quote(cause.line, paper, is_marked=bool(cause.before or cause.after))
+    lines += _surround(cause.after, paper)
     place = [
         f"line {cause.line_number}" if cause.line_number is not None else None,
         cause.rank,
@@ -46,9 +48,13 @@ def render_cause(cause: Cause, paper: Paper) -> list[str]:
 
 
 def render_followed(
-    followed: tuple[Followed, ...], paper: Paper, *, cause: Cause | None = None
+    followed: tuple[Followed, ...],
+    paper: Paper,
+    *,
+    cause: Cause | None = None,
+    most: int = MOST_FOLLOWED,
 ) -> list[str]:
-    """What followed from the cause: equal messages counted once, at most five, in their order.
+    """What followed from the cause: equal messages counted once, at most `most`, in their order.
 
     Where there are more, those of an orderly end go first. What only repeats `cause` is left out.
     """
@@ -58,7 +64,7 @@ def render_followed(
         message = _VARYING.sub("#", _message(item.line))
         if message != known or item.node is not None:
             groups.setdefault((item.node, item.role, message), []).append(item)
-    telling = sorted(groups, key=lambda key: key[1] == "teardown")[:MOST_FOLLOWED]
+    telling = sorted(groups, key=lambda key: key[1] == "teardown")[:most]
     lines: list[str] = []
     for key, items in groups.items():
         if key in telling:
@@ -85,7 +91,9 @@ def _followed(items: list[Followed], paper: Paper) -> list[str]:
     return [paper.paint(head, "faint") + paper.cut_message(message, room) + times]
 
 
-def render_findings(findings: tuple[Finding, ...], paper: Paper) -> list[str]:
+def render_findings(
+    findings: tuple[Finding, ...], paper: Paper, *, has_all: bool = False
+) -> list[str]:
     """The findings, the most severe first, with evidence and remedy; notes are few and faint."""
     order = list(Severity)
     ranked = sorted(findings, key=lambda item: order.index(item.severity))
@@ -93,6 +101,7 @@ def render_findings(findings: tuple[Finding, ...], paper: Paper) -> list[str]:
     grave = ranked[: len(ranked) - len(notes)]
     shown = grave[:MOST_FINDINGS]
     shown += notes[: max(1, MOST_NOTES - len(shown))]
+    shown = ranked if has_all else shown
     lines = [line for finding in shown for line in _finding(finding, paper)]
     if len(shown) < len(ranked):
         hidden = f"and {len(ranked) - len(shown)} more, all of them in the output of --json"
@@ -148,8 +157,18 @@ def _last_words(evidence: Evidence, paper: Paper, *, indent: str) -> list[str]:
     return lines
 
 
-def _quote(line: str, paper: Paper) -> list[str]:
-    """The line of the log without its prefix, cut inside where it is too long."""
+def _surround(context: tuple[str, ...], paper: Paper) -> list[str]:
+    """Lines of the log beside the cause, one row each."""
+    bar = "  │ "
+    room = paper.columns - count_columns(bar)
+    return [paper.paint(bar + paper.cut_message(clean(line), room), "faint") for line in context]
+
+
+def _quote(line: str, paper: Paper, *, is_marked: bool) -> list[str]:
+    """The line of the log without its prefix, cut inside where it is too long.
+
+    `is_marked` tells it from the lines around it, without colour too.
+    """
     bar = "  │ "
     inner = replace(paper, columns=paper.columns - count_columns(bar))
     text = _message(line)
@@ -160,7 +179,8 @@ def _quote(line: str, paper: Paper) -> list[str]:
     while len(parts) > most and room >= least:
         parts = inner.fold(inner.cut_message(text, room))
         room -= 8
-    return [paper.paint(bar, "red") + part for part in parts]
+    bars = ["  ▸ " if is_marked else bar, *[bar] * len(parts)]
+    return [paper.paint(b, "red") + part for b, part in zip(bars, parts, strict=False)]
 
 
 def _message(line: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, tzinfo
 
 from firedup.core.model import Explanation, Gauge, Stage, Verdict
-from firedup.view.cause import render_cause, render_findings, render_followed
+from firedup.view.cause import MOST_FOLLOWED, render_cause, render_findings, render_followed
 from firedup.view.doubt import render_notes, render_way_out
 from firedup.view.headline import render_headline, render_section
 from firedup.view.paper import COMPACT_BELOW, Paper, count_columns, pad
@@ -20,6 +20,7 @@ from firedup.view.redact import clean
 
 _ENDS = (Verdict.CRASHED, Verdict.STOPPED)
 _MOST_NOTES = 12
+MOST_OF_ALL = 1_000_000
 _COUNTS = ("running", "waiting")
 _GAUGE_NAMES = {
     "accept_length": "acceptance length",
@@ -37,10 +38,12 @@ def render_explanation(
     *,
     path: str | None = None,
     zone: tzinfo | None = None,
+    has_all: bool = False,
 ) -> str:
     """The whole statement about a log, without a final line break.
 
-    `zone` is for times of the host's clock; times of a log are shown as the log has them.
+    `zone` is for times of the host's clock; times of a log are shown as the log has them. `has_all`
+    leaves nothing out for the sake of one screen.
     """
     lines = [] if path is None else [paper.paint(clean(path), "bold")]  # whole, to be copied
     lines += render_headline(explanation, name_facts(explanation), paper)
@@ -49,11 +52,17 @@ def render_explanation(
         lines += render_section(
             "cause", render_cause(explanation.cause, paper), paper, is_joined=True
         )
-    followed = render_followed(explanation.followed, paper, cause=explanation.cause)
+    most = MOST_OF_ALL if has_all else MOST_FOLLOWED
+    followed = render_followed(explanation.followed, paper, cause=explanation.cause, most=most)
     lines += render_section("what followed", followed, paper)
-    lines += render_section("findings", render_findings(explanation.findings, paper), paper)
+    findings = render_findings(explanation.findings, paper, has_all=has_all)
+    lines += render_section("findings", findings, paper)
     lines += render_section("gauges in the log", render_gauges(explanation.gauges, paper), paper)
-    lines += render_section("notes", render_notes(explanation, paper, most=_MOST_NOTES), paper)
+    lines += render_section(
+        "notes", render_notes(explanation, paper, most=most if has_all else _MOST_NOTES), paper
+    )
+    tail = [f"  {clean(line)}" for line in explanation.tail]
+    lines += render_section("the log's last lines", tail, paper)
     lines += render_way_out(explanation, paper)
     return paper.finish(lines)
 

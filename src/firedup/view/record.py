@@ -65,6 +65,7 @@ def record_explanation(explanation: Explanation, *, path: str | None = None) -> 
         "findings": [record_finding(finding) for finding in explanation.findings],
         "notes": list(explanation.notes),
         "gauges": [_gauge(gauge) for gauge in explanation.gauges],
+        "tail": list(explanation.tail),
     }
 
 
@@ -92,6 +93,8 @@ def record_cause(cause: Cause) -> dict[str, object]:
         "meaning": cause.meaning,
         "remedy": cause.remedy,
         "evidence": record_evidence(cause.evidence),
+        "before": list(cause.before),
+        "after": list(cause.after),
     }
 
 
