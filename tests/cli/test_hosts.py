@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
-from typist import Shell
+from typist import Shell, finish
 
 from firedup.cli import main
 from tests.ssh_server import Boxes, SshBox
@@ -161,6 +162,21 @@ def test_a_host_that_is_not_reached_is_one_message(shell: Shell, box: SshBox) ->
         assert failed.err.startswith("firedup: box: ")
         assert "Connection refused" in failed.err
         assert "Traceback" not in failed.err
+
+
+def test_after_a_break_in_a_launch_it_is_said_where_the_answer_lies(
+    shell: Shell, box: SshBox
+) -> None:
+    setup = "touch begun; exec sleep 600"
+    launching = shell.start("run", "--host", "box", "--setup", setup, "--cwd", "~", "--", "true")
+    while launching.poll() is None and not (box.home / "begun").exists():
+        os.sched_yield()
+
+    box.kill_sessions()
+
+    left = finish(launching)
+    assert left.status == 3
+    assert "is not known here: firedup ps --all --host box\n" in left.err
 
 
 @pytest.mark.parametrize("word", ["docker:", "-oProxyCommand=x", "a b", "slurm:x", "k8s:/"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine, Mapping
+from shlex import quote
 from typing import Any
 
 from firedup.cli.compose import read_command
@@ -12,6 +13,7 @@ from firedup.cli.knowledge import read_catalogue
 from firedup.cli.option import read_limit
 from firedup.cli.recalled import complete_order
 from firedup.cli.watching import say_goes_on, say_launched, watch_launched
+from firedup.host.base import LinkError
 from firedup.profile.schema import Catalogue
 from firedup.session.launch import launch
 from firedup.session.open import open_host
@@ -52,11 +54,27 @@ def read_order(given: Mapping[str, Any], catalogue: Catalogue) -> Order:
 async def _launch_and_watch(order: Order, catalogue: Catalogue, given: Mapping[str, Any]) -> int:
     async with open_host(given["host"] or "local") as agent:
         order = complete_order(agent, order, given)
-        run = await _launch_whole(launch(agent, catalogue, order))
+        try:
+            run = await _launch_whole(launch(agent, catalogue, order))
+        except LinkError as error:
+            raise _add_doubt(error, agent.host.name) from error
         if given["no_wait"]:
             say_launched(run, as_json=given["as_json"])
             return 0
         return await watch_launched(agent, catalogue, run, given)
+
+
+def _add_doubt(error: LinkError, host: str) -> LinkError:
+    """The link broke on the way: whether the server began is for the host to say."""
+    todo = f"Whether the server began is not known here: firedup ps --all --host {quote(host)}"
+    return LinkError(
+        error.trouble,
+        error.what,
+        where=error.where,
+        evidence=error.evidence,
+        why=error.why,
+        todo="\n".join(filter(None, (error.todo, todo))),
+    )
 
 
 async def _launch_whole(launching: Coroutine[Any, Any, Run]) -> Run:
