@@ -39,7 +39,7 @@ def find_words(path: Path, folders: list[Path]) -> list[str]:
         return []
     # A folder counts as a whole, where a path begins: not inside a longer path or word.
     names = "|".join(re.escape(str(folder)) for folder in folders)
-    pattern = re.compile(rf"{REGISTRY.pattern}|(?<![\w./~-])(?:{names})(?![\w-])")
+    pattern = re.compile(rf"{REGISTRY.pattern}|(?<![\w./~}}-])(?:{names})(?![\w-])")
     lines = enumerate(data.decode(errors="replace").split("\n"), start=1)
     found = []
     for number, line in lines:

@@ -83,7 +83,8 @@ def test_registries_and_folders_of_this_machine_are_found(tmp_path: Path) -> Non
     here = tmp_path / "here"
     page = tmp_path / "page.txt"
     host = "REGISTRY.NPMJS.ORG".lower()  # written so that this file passes the check
-    page.write_text(f"see {host}/x\nfine /elsewhere{here}/x\nopen {here}/x\nfine {here}abouts\n")
+    fine = f"fine /elsewhere{here}/x {{home}}{here}/x {here}abouts"
+    page.write_text(f"see {host}/x\n{fine}\nopen {here}/x\n")
 
     assert find_words(page, [here]) == [
         f"{page}:1: {host} means something on one machine only",
