@@ -1,131 +1,32 @@
 """Two servers on two hosts are one run: launched, watched, judged and stopped together."""
 
-import asyncio
-import contextlib
-import os
-import signal
-import sys
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import AbstractAsyncContextManager, aclosing
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
-import psutil
 import pytest
-from workbench import LIMIT_S, Knowledge, free_port, recorded
+from cluster import HOSTS, Cluster, begun, failing, follower, head, one_after_the_other
+from workbench import Knowledge
 
 from firedup.core.error import FiredupError, RefusedError, UsageError
-from firedup.core.model import Snapshot, State, Verdict
-from firedup.core.rule import Matcher
-from firedup.host.base import Host
-from firedup.host.link import Agent, open_agent
+from firedup.core.model import State, Verdict
+from firedup.host.link import Agent
 from firedup.host.run import list_runs
 from firedup.session.nodes import Member, NodePlan, open_agents, open_members, put_head_first
-from firedup.session.nodes_launch import check_nodes, launch_nodes, make_orders
+from firedup.session.nodes_clock import measure_clock
 from firedup.session.nodes_stop import stop_nodes
-from firedup.session.nodes_watch import NodesWatch, feed_of
 from firedup.session.order import Order
 from firedup.session.registry import find_run
-from firedup.session.watch import Watching
-from firedup.testing.program import make_program
-from firedup.testing.script import End, Script, line
 
-HOSTS = ("box1", "box2")
-
-
-@dataclass(frozen=True)
-class Elsewhere:
-    """A hop to a host of its own: the same machine with another home for its runs."""
-
-    state: Path
-    word: str
-
-    def wrap(self, program: tuple[str, ...]) -> tuple[str, ...]:
-        return ("env", f"XDG_STATE_HOME={self.state}", *program)
-
-    def explain(self, status: int | None, stderr: str) -> None:
-        return None
-
-
-class Cluster:
-    """Hosts by their words, and what a test does with the nodes of a run on them."""
-
-    def __init__(self, knowledge: Knowledge, folder: Path) -> None:
-        self.catalogue = knowledge.catalogue
-        self.folder = folder
-        self.matcher = knowledge.matcher
-        self.said: list[str] = []
-
-    def open(self, word: str) -> AbstractAsyncContextManager[Agent]:
-        if word == "nowhere":
-            return open_agent(Host("nowhere", (), "no-such-python3"))
-        hop = Elsewhere(self.folder / word, word)
-        return open_agent(Host(word, (hop,), sys.executable))
-
-    def plan(self, *scripts: Script, hosts: Sequence[str] = HOSTS) -> tuple[NodePlan, ...]:
-        """A fake SGLang on each host that plays its script."""
-        plans = []
-        for host, script in zip(hosts, scripts, strict=True):
-            place = self.folder / "bin" / host
-            place.mkdir(parents=True, exist_ok=True)
-            program = str(make_program(place, "sglang", script))
-            argv = (program, "serve", "--model-path", "org/model", "--port", str(free_port()))
-            order = Order((*argv, "--nnodes", "{nnodes}", "--dist-init-addr", "{head}:5000"))
-            plans.append(NodePlan(host, replace(order, name="pair"), address="10.0.0.1"))
-        return tuple(plans)
-
-    async def launch(
-        self, agents: Sequence[Agent | FiredupError], plans: Sequence[NodePlan]
-    ) -> tuple[Member, ...]:
-        found = [agent for agent in agents if isinstance(agent, Agent)]
-        orders = make_orders(self.catalogue, found, plans)
-        await check_nodes(self.catalogue, found, orders)
-        hosts = [plan.host for plan in plans]
-        return await launch_nodes(found, self.catalogue, orders, hosts, say=self.said.append)
-
-    def make_matcher(self, engine: str | None) -> Matcher:
-        return self.matcher
-
-    def watch(self, members: Sequence[Member], **how: object) -> AsyncIterator[Snapshot]:
-        feeds = [feed_of(member, self.catalogue, self.make_matcher) for member in members]
-        watching = replace(Watching(timeout_s=60), **how)  # type: ignore[arg-type]
-        return NodesWatch(feeds, watching, self.open).snapshots()
-
-    async def conclude(self, members: Sequence[Member], **how: object) -> Snapshot:
-        async with asyncio.timeout(LIMIT_S), aclosing(self.watch(members, **how)) as snapshots:  # type: ignore[type-var]
-            return [snapshot async for snapshot in snapshots][-1]
+NS = 1_000_000_000
+HOUR_NS = 3600 * NS
 
 
 @pytest.fixture
 def cluster(knowledge: Knowledge, tmp_path: Path) -> Iterator[Cluster]:
-    yield Cluster(knowledge, tmp_path)
-    for process in psutil.process_iter():
-        with contextlib.suppress(psutil.Error):
-            state = process.environ().get("XDG_STATE_HOME", "")
-            if state.startswith(str(tmp_path)) and process.pid != os.getpid():
-                process.send_signal(signal.SIGKILL)
-
-
-def head() -> Script:
-    return recorded("s01_success.log")
-
-
-def follower() -> Script:
-    """A node above the head: it never says that it is ready, and answers on its health route."""
-    whole = recorded("s01_success.log")
-    ready = next(i for i, piece in enumerate(whole.pieces) if b"Uvicorn" in piece.data)
-    return replace(whole, pieces=whole.pieces[: ready - 1])
-
-
-def begun() -> Script:
-    """A start that goes no further than its first lines."""
-    return Script(head().pieces[:5])
-
-
-def failing(*texts: str, at_s: float = 0.1) -> Script:
-    """The beginning of a start, then `texts`, then the end with status 1."""
-    words = [line(at_s, text) for text in texts]
-    return Script((*begun().pieces, *words), end=End(at_s + 0.05, code=1))
+    made = Cluster(knowledge, tmp_path)
+    yield made
+    made.close()
 
 
 async def test_the_head_decides_that_two_nodes_are_ready(cluster: Cluster) -> None:
@@ -172,19 +73,26 @@ async def test_the_cause_on_another_node_ends_the_run(cluster: Cluster) -> None:
     assert [node.verdict for node in last.nodes] == [Verdict.LOADING, Verdict.CRASHED]
 
 
-async def test_what_only_lost_its_peer_is_said_to_have_followed(cluster: Cluster) -> None:
-    trace = ("Traceback (most recent call last):", '  File "a.py", line 1, in f')
+@pytest.mark.parametrize("skews_s", [(0, 0), (-3600, 3600)], ids=["same-clock", "skewed-clocks"])
+async def test_what_only_lost_its_peer_is_said_to_have_followed(
+    cluster: Cluster, skews_s: tuple[int, int]
+) -> None:
+    for host, skew_s in zip(HOSTS, skews_s, strict=True):
+        (cluster.folder / f"{host}.skew").write_text(str(skew_s * NS))
     cause = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB."
     victim = "RuntimeError: [gloo/pair.cc:547] Connection closed by peer [10.0.0.2]:21000"
     async with open_agents(HOSTS, cluster.open) as agents:
-        members = await cluster.launch(
-            agents, cluster.plan(failing(*trace, victim, at_s=1.0), failing(*trace, cause))
-        )
+        other, first = one_after_the_other(cluster.folder / "flag", cause, victim)
+        members = await cluster.launch(agents, cluster.plan(first, other))
         last = await cluster.conclude(members)
 
     assert last.explanation.cause is not None
     assert last.explanation.cause.line.endswith(cause)
     assert [(f.node, f.role) for f in last.explanation.followed if f.node] == [("box1", "victim")]
+    for node, skew_s in zip(last.nodes, skews_s, strict=True):
+        assert node.offset_s is not None
+        assert node.uncertainty_s is not None
+        assert abs(node.offset_s - skew_s) <= node.uncertainty_s
 
 
 async def test_a_doomed_node_refuses_the_launch_of_all(cluster: Cluster) -> None:
@@ -265,3 +173,23 @@ async def test_a_command_that_is_the_same_everywhere_is_refused(cluster: Cluster
     async with open_agents(HOSTS, cluster.open) as agents:
         with pytest.raises(UsageError, match="the same on all nodes"):
             await cluster.launch(agents, plans)
+
+
+async def test_a_clock_that_is_set_changes_the_wall_time_alone(cluster: Cluster) -> None:
+    skew = cluster.folder / "box1.skew"
+    skew.write_text("0")
+    async with cluster.open("box1") as agent:
+        before = await measure_clock(agent)
+        skew.write_text(str(HOUR_NS))
+        after = await measure_clock(agent)
+
+    doubt_ns = before.uncertainty_ns + after.uncertainty_ns
+    assert abs(after.wall_ns - before.wall_ns - HOUR_NS) <= doubt_ns
+    assert abs(after.boot_ns - before.boot_ns) <= doubt_ns
+
+
+async def test_the_clock_of_this_machine_is_its_own(cluster: Cluster) -> None:
+    async with cluster.open("box1") as agent:
+        clock = await measure_clock(agent)
+
+    assert abs(clock.wall_ns) <= clock.uncertainty_ns
