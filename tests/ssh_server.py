@@ -39,7 +39,7 @@ test -e "$folder/before" && . "$folder/before"
 cd "$folder/home"
 exec env -i HOME="$folder/home" XDG_STATE_HOME="$folder/state" USER={user} LOGNAME={user} \\
   SHELL="$shell" PATH="$folder/bin:/usr/bin:/bin" SSH_CONNECTION="$SSH_CONNECTION" \\
-  "$shell" -c "$SSH_ORIGINAL_COMMAND"
+  ${{XDG_SESSION_ID:+XDG_SESSION_ID="$XDG_SESSION_ID"}} "$shell" -c "$SSH_ORIGINAL_COMMAND"
 """
 
 SSHD_CONFIG = """

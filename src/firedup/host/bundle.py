@@ -9,6 +9,7 @@ from functools import cache
 from importlib.resources import files
 
 PACKAGE = "firedup.host.agent"
+SEPARATOR = "\f"  # where the boot line takes the program apart again
 MODULES = (  # in the order in which they need one another
     "system",
     "boot",
@@ -34,6 +35,7 @@ MODULES = (  # in the order in which they need one another
     "act",
     "run",
     "variables",
+    "logind",
     "launch",
     "hook",
     "tell",
@@ -61,12 +63,14 @@ def join_modules(sources: dict[str, str]) -> str:
 
     `from firedup.host.agent.x import y` lines are dropped, for the names are there already.
     Raises ValueError when two modules define the same top-level name, or when one imports a
-    sibling in another form.
+    sibling in another form, or holds a form feed, which separates the modules.
     """
     owners: dict[str, str] = {}
     pieces = []
     for name, source in sources.items():
         tree = ast.parse(source)
+        if SEPARATOR in source:
+            raise ValueError(f"{name} holds a form feed")
         dropped: set[int] = set()
         nested = [node for node in ast.walk(tree) if node not in tree.body]
         if any(isinstance(node, ast.stmt) and _is_sibling_import(node, name) for node in nested):
@@ -81,7 +85,7 @@ def join_modules(sources: dict[str, str]) -> str:
         lines = source.splitlines()
         kept = [line for number, line in enumerate(lines, 1) if number not in dropped]
         pieces.append(f"# ---- {name}\n" + "\n".join(kept).strip() + "\n")
-    return "\n".join(pieces)
+    return SEPARATOR.join(pieces)
 
 
 def _is_sibling_import(node: ast.stmt, module: str) -> bool:

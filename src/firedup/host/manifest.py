@@ -121,7 +121,7 @@ class ContainerOrder:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What a server was launched with; `log`, `cwd`, `boot_id`, `launched` are filled on the host.
+    """What a server was launched with; `log`, `cwd`, `boot_id`, `launched`, `notes` are its host's.
 
     `env` holds only what was added; `env_files` are read on the host and their values stay there.
     `hooks` and `notify` (addresses) are told of what happens; `recipe` is for the keeper who tells.
@@ -152,6 +152,7 @@ class Manifest:
     container: ContainerOrder | None = None
     boot_id: str | None = None
     launched: Launched | None = None
+    notes: tuple[str, ...] = ()
     schema: int = SCHEMA
 
 

@@ -8,7 +8,7 @@ from contextlib import aclosing
 from datetime import UTC, datetime
 from functools import partial
 
-from firedup.core.event import Begun, Event, KeeperGone
+from firedup.core.event import Begun, Event, KeeperGone, Noted
 from firedup.core.model import Snapshot
 from firedup.core.rule import Matcher
 from firedup.host.link import Agent
@@ -80,6 +80,8 @@ async def _prepare(
     watch = Watch(agent, pipeline, clock, watching, log=run.log, recorder=recorder)
     watch.contact.run_folder, watch.contact.server_pid = run.folder, begun.pid
     pipeline.feed(begun)
+    for note in manifest.notes:
+        pipeline.feed(Noted(begun.at_ns, note))
     _record_past(recorder, begun, history)
     async for event in replay_history(agent, run.log, history):
         pipeline.feed(event)

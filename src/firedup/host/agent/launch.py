@@ -4,6 +4,7 @@ import json
 import os
 
 from firedup.host.agent.file import make_folder
+from firedup.host.agent.logind import find_shelter
 from firedup.host.agent.spawn import own_command
 from firedup.host.agent.system import (
     AgentError,
@@ -49,18 +50,32 @@ def op_launch(args: "dict[str, Any]", _work: "Any" = None) -> "dict[str, Any]":
     manifest["env_files"] = [variables_path(path) for path in manifest.get("env_files") or ()]
     manifest["boot_id"] = boot_id()
     manifest["launched"] = {"boottime_ns": boottime_ns(), "wall_ns": wall_ns()}
+    shelter, note = find_shelter()
+    manifest["notes"] = [note] if note else []
     text = json.dumps(manifest, indent=1, sort_keys=True)
     write_atomically(os.path.join(folder, "manifest.json"), text.encode("ascii"))
-    return start_keeper(folder)
+    try:
+        return start_keeper(folder, shelter)
+    except KeeperSilentError:
+        if not shelter:
+            raise
+        return start_keeper(folder, [])  # no manager of this user's is running
 
 
-def start_keeper(folder: str) -> "dict[str, Any]":
-    """Runs this very program in keep mode, detached, and passes on what it reports."""
+class KeeperSilentError(AgentError):
+    """The keeper ended without a report."""
+
+
+def start_keeper(folder: str, shelter: "list[str]") -> "dict[str, Any]":
+    """Runs this very program in keep mode, detached, and passes on what it reports.
+
+    `shelter` are the words that start a program where a logout does not end it.
+    """
     import subprocess
 
     source = globals()["SOURCE"]
     process = subprocess.Popen(
-        own_command(["keep", folder]),
+        shelter + own_command(["keep", folder]),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         cwd="/",
@@ -69,8 +84,11 @@ def start_keeper(folder: str) -> "dict[str, Any]":
     assert process.stdin is not None  # noqa: S101 - both are pipes
     assert process.stdout is not None  # noqa: S101
     try:
-        write_all(process.stdin.fileno(), source)
-        process.stdin.close()
+        try:
+            write_all(process.stdin.fileno(), source)
+            process.stdin.close()
+        except BrokenPipeError:
+            pass  # it ended, and the report is empty
         report = process.stdout.read()
     finally:
         process.stdout.close()
@@ -79,7 +97,7 @@ def start_keeper(folder: str) -> "dict[str, Any]":
         answer = json.loads(report.decode("utf-8"))
     except ValueError:
         text = report.decode("utf-8", "replace")
-        raise AgentError("fault", "the keeper did not start", text or None) from None
+        raise KeeperSilentError("fault", "the keeper did not start", text or None) from None
     if "error" in answer:
         raise AgentError("exec-failed", answer["error"], answer.get("evidence"))
     return dict(answer, folder=folder)
