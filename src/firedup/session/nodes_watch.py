@@ -156,7 +156,9 @@ class NodesWatch:
         """Take the snapshots of one node as they come."""
         try:
             if feed.agent is None or feed.stream is None:
-                raise feed.fault or HostError(f"{feed.host} was not reached")
+                fault = feed.fault or HostError(f"{feed.host} was not reached")
+                feed.latest = _lost(None, fault)
+                return
             limit_s = self.watching.timeout_s if feed.rank == 0 else None
             # The run as a whole decides when it is over.
             watching = replace(self.watching, until="exit", timeout_s=limit_s)
@@ -164,7 +166,7 @@ class NodesWatch:
                 async for snapshot in stream:
                     feed.latest = snapshot
                     self._changed.set()
-        except FiredupError as error:
+        except HostError as error:
             if feed.rank == 0:
                 self._fault = error
             else:
