@@ -153,3 +153,15 @@ def test_hosts_are_listed_and_forgotten(shell: Shell) -> None:
         assert shell.run("host", host, "--forget").out == f"forgot {host}: {said}\n"
     assert shell.run("host", "lab", "--forget").out == "nothing is known of lab\n"
     assert shell.run("host").out == "host   runs  remembered\nlocal     1  –\n"
+
+
+def test_a_doomed_launch_is_refused_there_and_a_replaced_home_is_noticed(
+    shell: Shell, box: SshBox
+) -> None:
+    refused = shell.run("run", "--host", "box", "--cwd", f"{Path.home()}/gone", "--", "true")
+
+    assert refused.status == 1
+    note, what, *_ = refused.err.splitlines()
+    assert note == f"{Path.home()}/gone is on box; if you typed a ~, quote it: '~/gone'"
+    assert what.startswith("firedup: refused to launch on box: The folder to run in does not exist")
+    assert list(box.state.glob("firedup/runs/*")) == []

@@ -66,7 +66,8 @@ async def refuse_doomed(
     if not order.force:
         spec, cwd = spec_of(order, catalogue), folder_of(agent, order)
         name_of(order, spec)
-        refuse(await check_launch(agent, order, spec, cwd, own, names=names))
+        host = None if agent.host.is_local else agent.host.name
+        refuse(await check_launch(agent, order, spec, cwd, own, names=names), host)
 
 
 async def launch(agent: Agent, catalogue: Catalogue, order: Order) -> Run:
@@ -127,13 +128,13 @@ def _recipe_for(
     return make_recipe(target, catalogue.rules_for(spec.engine))
 
 
-def refuse(findings: Sequence[Finding]) -> None:
-    """Raise RefusedError when there are reasons against a launch."""
+def refuse(findings: Sequence[Finding], host: str | None = None) -> None:
+    """Raise RefusedError when there are reasons against a launch; `host` is not this machine."""
     if not findings:
         return
     first, *others = findings
     raise RefusedError(
-        f"refused to launch: {first.message}",
+        f"refused to launch{f' on {host}' if host else ''}: {first.message}",
         evidence="\n  ".join(item.text for item in first.evidence),
         why="\n  ".join(f"also: {f.message} {f.evidence[0].text}" for f in others) or None,
         todo=f"{first.remedy or ''} --force launches all the same.".strip(),
