@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import codecs
-from collections.abc import Callable, Iterator
+import select
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
@@ -12,6 +14,7 @@ from firedup.view.redact import printable_block, redact
 MOST_HELD = 64 * 1024
 _SEEN_AFTER = 1024  # so much is read before it is decided that a word stands by itself
 _MOST_TRIES = 8
+_LOOK_S = 0.5  # where the system has no way to tell by itself
 
 
 @contextmanager
@@ -28,6 +31,46 @@ def open_raw(stream: TextIO) -> Iterator[Callable[[bytes], None]]:
         stream.buffer.flush()
 
     yield write
+
+
+async def write_while_read(stream: TextIO, work: Coroutine[None, None, None]) -> None:
+    """Run `work`, which writes to `stream`, to its end or until nobody can read that any more.
+
+    Raises BrokenPipeError at once when the reader of a pipe has gone, also while there is nothing
+    to write.
+    """
+    tasks = (asyncio.ensure_future(work), asyncio.ensure_future(_wait_unread(stream)))
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        if not tasks[0].done():
+            raise BrokenPipeError
+        tasks[0].result()
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+
+
+async def _wait_unread(stream: TextIO) -> None:
+    """Never returns for a file or a terminal."""
+    if hasattr(select, "epoll"):
+        gone = asyncio.Event()
+        with select.epoll() as watcher:
+            try:
+                watcher.register(stream.fileno(), 0)  # errors are told without being asked for
+            except (OSError, ValueError):
+                await gone.wait()
+            loop = asyncio.get_running_loop()
+            loop.add_reader(watcher.fileno(), gone.set)
+            try:
+                await gone.wait()
+            finally:
+                loop.remove_reader(watcher.fileno())
+        return
+    look = select.poll()
+    look.register(stream.fileno(), 0)
+    while not look.poll(0):  # noqa: ASYNC110 - the system sets no event
+        await asyncio.sleep(_LOOK_S)
 
 
 class _Lines:
