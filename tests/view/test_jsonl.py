@@ -2,7 +2,8 @@ import json
 import re
 from dataclasses import replace
 
-from firedup.core.model import Evidence, Finding, Severity, Stage, Verdict
+from firedup.core.link import LinkState
+from firedup.core.model import Evidence, Finding, Severity, Stage, State, Verdict
 from firedup.view.jsonl import JsonLines
 from tests.view import story
 from tests.view.test_record import documented, documented_events
@@ -19,6 +20,23 @@ def later(snapshot, seconds):
         wall_ns=snapshot.wall_ns + int(seconds * 1e9),
         elapsed_s=snapshot.elapsed_s + seconds,
     )
+
+
+def without_link(second):
+    link = LinkState(2.0, "link-down", "broken pipe", 4.0, story.LAUNCHED_NS)
+    return replace(later(story.stalled(), second), state=State.UNREACHED, link=link)
+
+
+def test_a_link_that_goes_down_and_comes_back_is_told():
+    view = JsonLines()
+    view.feed(story.loading())
+    down = json.loads(view.feed(without_link(1))[0])
+    up = json.loads(view.feed(later(story.stalled(), 2))[0])
+
+    assert down["event"] == up["event"] == "link"
+    assert (down["state"], down["trouble"], down["down_s"]) == ("down", "link-down", 2.0)
+    assert down["as_of"] == "2026-11-29T12:02:37.000Z"
+    assert (up["state"], up["trouble"], up["down_s"]) == ("up", None, 2.0)
 
 
 def test_only_what_changed_is_said():
@@ -104,6 +122,7 @@ def test_every_key_of_every_event_is_documented():
     view = JsonLines()
     lines = view.feed(story.loading()) + view.feed(later(story.loading(), 20))
     lines += view.feed(later(story.ready(), 500)) + view.feed(later(story.stalled(), 600))
+    lines += view.feed(without_link(601)) + view.feed(later(story.stalled(), 602))
     events = [json.loads(line) for line in lines]
     head = documented("event")
     own = documented_events("`firedup run`, `watch`, `attach` and `restart --json`")

@@ -48,7 +48,7 @@ class LinkNews:
         if link is None:
             was_down, self._trouble = self._trouble is not None, None
             return "up" if was_down else None
-        self._down_s = link.down_s
+        self._down_s = round(link.down_s, 3)
         if link.trouble != self._trouble:
             is_first = self._trouble is None
             self._trouble = link.trouble
@@ -74,13 +74,13 @@ class LinkNews:
         if news is None:
             return []
         link = snapshot.link
-        if link is None:
-            return [("link", {"state": "up", "down_s": round(self._down_s, 3)})]
-        return [("link", record_link(link))]
+        return [("link", _record(link) if link is not None else _UP | {"down_s": self._down_s})]
 
 
-def record_link(link: LinkState) -> dict[str, object]:
-    """A link that is down, for JSON; all else that is said is as of `as_of`."""
+_UP: dict[str, object] = {"state": "up", "trouble": None, "detail": None, "as_of": None}
+
+
+def _record(link: LinkState) -> dict[str, object]:
     return {
         "state": "down",
         "trouble": link.trouble,
