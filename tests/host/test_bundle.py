@@ -70,6 +70,7 @@ def test_sibling_imports_are_dropped_and_others_stay() -> None:
         ("from firedup.host.agent.one import f as g", "renamed"),
         ("import firedup.host.agent.one", "can be joined"),
         ("def g():\n    from firedup.host.agent.one import f\n", "inside a block"),
+        ("A = 1\n\f\nB = 2\n", "form feed"),
     ],
 )
 def test_what_cannot_be_joined_is_refused(source: str, message: str) -> None:
@@ -86,6 +87,20 @@ def test_the_boot_line_has_no_newline_and_says_when_python_is_too_old() -> None:
 
     assert done.returncode == 1
     assert "needs Python 3.6 or newer" in done.stderr
+
+
+def test_the_boot_line_compiles_modules_one_by_one_and_names_them_in_tracebacks() -> None:
+    program = join_modules({"one": "A = 1\n", "two": "\n\nB = A + 1\nraise ValueError(B)\n"})
+    done = subprocess.run(
+        [sys.executable, "-c", BOOT, "-", str(len(program))],
+        input=program,
+        capture_output=True,
+        text=True,
+        timeout=30,
+    )
+
+    assert 'File "# ---- two", line 3' in done.stderr
+    assert done.stderr.endswith("ValueError: 2\n")
 
 
 def test_the_boot_line_reads_exactly_its_bytes() -> None:

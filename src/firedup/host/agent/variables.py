@@ -3,6 +3,7 @@
 import os
 import re
 
+from firedup.host.agent.begin import to_bytes
 from firedup.host.agent.system import AgentError
 
 TYPE_CHECKING = False
@@ -47,7 +48,7 @@ def read_variables(path: str) -> "list[tuple[str, str]]":
     """The `K=V` lines of a file; blank lines, `#` comments and `export ` are allowed."""
     path = variables_path(path)
     try:
-        with open(path, "rb") as file:
+        with open(to_bytes(path), "rb") as file:
             text = file.read().decode("utf-8-sig")
     except OSError as error:
         why = error.strerror or str(error)
