@@ -37,6 +37,7 @@ MODULES = (  # in the order in which they need one another
     "variables",
     "logind",
     "launch",
+    "step",
     "hook",
     "tell",
     "bell",

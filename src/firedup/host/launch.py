@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
-from firedup.host.link import Agent
+from firedup.host.agent.boot import BOOT
+from firedup.host.base import Host, local_host
+from firedup.host.bundle import load_bundle
+from firedup.host.link import Agent, open_agent
 from firedup.host.manifest import Manifest, encode_manifest
+from firedup.host.slurm import SlurmJob
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +39,11 @@ async def launch_server(agent: Agent, manifest: Manifest, *, timeout_s: float = 
     so too), "exists" when the id is taken, "denied" or "no-space" when the folder is refused.
     """
     value = encode_manifest(manifest)
-    result = await agent.call("launch", manifest=value, timeout_s=timeout_s)
+    hop = agent.host.hops[-1] if agent.host.hops else None
+    if isinstance(hop, SlurmJob):
+        result = await _launch_step(agent, hop, value, timeout_s)
+    else:
+        result = await agent.call("launch", manifest=value, timeout_s=timeout_s)
     return Launch(
         folder=result["folder"],
         log=result["log"],
@@ -42,3 +51,18 @@ async def launch_server(agent: Agent, manifest: Manifest, *, timeout_s: float = 
         server=Identity(result["server"]["pid"], result["server"]["start_ticks"]),
         keeper=Identity(result["keeper"]["pid"], result["keeper"]["start_ticks"]),
     )
+
+
+async def _launch_step(
+    agent: Agent, job: SlurmJob, manifest: dict[str, Any], timeout_s: float
+) -> dict[str, Any]:
+    """Launch in a step of its own, begun from where `srun` is: the agent's step ends with it."""
+    prepared = await agent.call("launch", manifest=manifest, only_prepares=True)
+    size = str(len(load_bundle().text))
+    folder = prepared["folder"]
+    keep = (agent.host.python, "-I", "-S", "-c", BOOT, "-", size, "keep", folder, "stay")
+    hops = agent.host.hops[:-1]
+    side = Host(",".join(hop.word for hop in hops), hops) if hops else local_host()
+    async with open_agent(side) as outside:
+        report = await outside.call("step", argv=list(job.wrap(keep)), timeout_s=timeout_s)
+    return dict(report, folder=folder)

@@ -19,6 +19,7 @@ from firedup.probe.target import make_target
 from firedup.profile.command import read_command
 from firedup.profile.schema import Catalogue
 from firedup.session.container import name_container, order_container
+from firedup.session.fate import tell_fate
 from firedup.session.order import Order, check_name
 from firedup.session.preflight import check_launch
 from firedup.session.recipe import make_recipe
@@ -103,6 +104,7 @@ async def launch(agent: Agent, catalogue: Catalogue, order: Order) -> Run:
         nodes=place.hosts if place else (),
         node=place.rank if place else 0,
         container=order_container(order.argv, catalogue),
+        notes=tell_fate(agent.host),
     )
     try:
         await launch_server(agent, manifest)

@@ -145,7 +145,7 @@ class Keeper:
     def _tell(self, value: "dict[str, Any]") -> None:
         """The one report to whoever asked for the launch; it may be gone by now."""
         try:
-            write_all(self.report, json.dumps(value).encode("ascii"))
+            write_all(self.report, json.dumps(value).encode("ascii") + b"\n")
         except OSError:
             pass
         os.close(self.report)
@@ -255,15 +255,19 @@ class Keeper:
         return None
 
 
-def keep(folder: str) -> None:
-    """Detaches from whoever started it and keeps the run in `folder`."""
+def keep(folder: str, *, stays: bool = False) -> None:
+    """Detaches from whoever started it and keeps the run in `folder`.
+
+    With `stays` it does not detach: it is the task of a step, and lives as long as that.
+    """
     report = os.dup(1)  # not inherited by the server
     null = os.open(os.devnull, os.O_RDWR)
     os.dup2(null, 0)
     os.dup2(null, 1)
-    if os.fork():
-        os._exit(0)
-    os.setsid()
+    if not stays:
+        if os.fork():
+            os._exit(0)
+        os.setsid()
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
     os.dup2(os.open(os.path.join(folder, "keeper.log"), flags, 0o600), 2)
     libc = load_libc()

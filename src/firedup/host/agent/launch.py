@@ -26,11 +26,11 @@ _RUN_ID = "abcdefghijklmnopqrstuvwxyz0123456789-_."
 
 
 def op_launch(args: "dict[str, Any]", _work: "Any" = None) -> "dict[str, Any]":
-    """launch {manifest}: makes the run folder, starts the keeper, waits for the server's exec.
+    """launch {manifest, only_prepares?}: makes the run folder, starts the keeper, awaits the exec.
 
     Result: {folder, log, log_start, keeper: {pid, start_ticks}, server: {pid, start_ticks, pgid,
     sid}} or an error "exec-failed" when the program did not begin (the run folder then holds its
-    exit.json).
+    exit.json). With `only_prepares` the keeper is left to others: {folder}.
     """
     manifest = dict(args["manifest"])
     run_id = manifest["id"]
@@ -51,9 +51,11 @@ def op_launch(args: "dict[str, Any]", _work: "Any" = None) -> "dict[str, Any]":
     manifest["boot_id"] = boot_id()
     manifest["launched"] = {"boottime_ns": boottime_ns(), "wall_ns": wall_ns()}
     shelter, note = find_shelter()
-    manifest["notes"] = [note] if note else []
+    manifest["notes"] = list(manifest.get("notes") or ()) + ([note] if note else [])
     text = json.dumps(manifest, indent=1, sort_keys=True)
     write_atomically(os.path.join(folder, "manifest.json"), text.encode("ascii"))
+    if args.get("only_prepares"):
+        return {"folder": folder}
     try:
         return start_keeper(folder, shelter)
     except KeeperSilentError:

@@ -29,6 +29,7 @@ from firedup.host.agent.port import op_port
 from firedup.host.agent.pour import Pour
 from firedup.host.agent.run import Runs, WatchRun
 from firedup.host.agent.serve import Loop, leave
+from firedup.host.agent.step import op_step
 from firedup.host.agent.system import (
     boot_id,
     boottime_ns,
@@ -105,6 +106,7 @@ SLOW = {
     "holders": op_holders,
     "http": op_http,
     "launch": op_launch,
+    "step": op_step,
     "hook": op_hook,
     "variables": _in_thread(op_variables),
     "log_files": op_log_files,
@@ -140,10 +142,10 @@ def serve(marker: str) -> None:
 
 
 def main(argv: "list[str]") -> None:
-    """argv: what ran, marker, length of this text; `serve`, `keep FOLDER`, `tell FOLDER EVENT`."""
+    """argv: what ran, marker, length of this text, then what to do, as in the branches below."""
     give_memory_back()
     if argv[3] == "keep":
-        keep(argv[4])
+        keep(argv[4], stays="stay" in argv[5:])
     elif argv[3] == "tell":
         tell(argv[4], argv[5])
     else:
