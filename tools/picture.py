@@ -61,8 +61,13 @@ def find_stale(folder: Path) -> list[Path]:
     ]
 
 
-def draw_pictures() -> Iterator[tuple[str, list[str]]]:
-    """Each picture's name and its painted lines."""
+@cache
+def draw_pictures() -> tuple[tuple[str, list[str]], ...]:
+    """Each picture's name and its painted lines; drawn once, since whole recordings go by."""
+    return tuple(_draw())
+
+
+def _draw() -> Iterator[tuple[str, list[str]]]:
     prompt = PAPER.paint("$ ", "faint") + COMMAND
     loading, pace = replay("kimi-start", until_s=200)
     yield "loading", [prompt, *render_panel(loading, PAPER, pace=pace)]
