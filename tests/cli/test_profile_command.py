@@ -49,6 +49,16 @@ def test_a_name_that_cannot_be_used_is_refused(name: str, tmp_path: Path) -> Non
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("name", ["sglang", "vllm", "llama-cpp", "generic", "shared"])
+def test_the_name_of_a_built_in_engine_is_refused_with_what_to_do_instead(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["profile", "new", name, "--in", str(tmp_path)]) == 2
+
+    assert list(tmp_path.iterdir()) == []
+    assert f'engine = "{name}"' in capsys.readouterr().err
+
+
 def test_a_profile_is_never_overwritten(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     main(["profile", "new", "my-engine", "--in", str(tmp_path)])
     path = tmp_path / "my-engine" / "profile.toml"

@@ -42,3 +42,10 @@ def test_a_page_shows_remedies_by_stage_and_every_rule(catalogue: Catalogue) -> 
     assert "| graph-capture |" in page
     names = {e.rule.name for e in catalogue.entries if e.rule.failure == "cuda-out-of-memory"}
     assert [name for name in names if f"### `{name}`" not in page] == []
+
+
+def test_the_rules_of_the_house_are_shown_as_they_are_tried() -> None:
+    folder = FOLDER.parents[1] / "how-to"
+    shown = (folder / "teach-firedup-an-engine.md").read_text(encoding="utf-8")
+
+    assert (folder / "house-rules.toml").read_text(encoding="utf-8") in shown

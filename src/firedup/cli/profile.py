@@ -70,7 +70,8 @@ def check(*, files: tuple[Path, ...]) -> int:
 def new(*, name: str, folder: Path | None) -> int:
     """Begin a profile for the engine NAME: a file that can be used and says what may be added.
 
-    It is put where firedup reads it without being told, unless --in names another folder.
+    It is put where firedup reads it without being told, unless --in names another folder. The
+    names of engines that firedup knows are refused: rules for those go into a file of rules.
     """
     from firedup.cli.template import write_profile
 

@@ -22,11 +22,17 @@ class SourceFile:
     is_builtin: bool
 
 
+def builtin_folders() -> tuple[str, ...]:
+    """The names of the folders that come with firedup: the engines, "generic" and "shared"."""
+    root = resources.files("firedup.profile") / "catalogue"
+    return tuple(f.name for f in root.iterdir() if f.is_dir() and not f.name.startswith(("_", ".")))
+
+
 def builtin_files() -> tuple[SourceFile, ...]:
     """The files that come with firedup, "shared" first, then the engines by name."""
     root = resources.files("firedup.profile") / "catalogue"
-    folders = [f for f in root.iterdir() if f.is_dir() and not f.name.startswith(("_", "."))]
-    folders.sort(key=lambda f: (f.name != "shared", f.name))
+    names = sorted(builtin_folders(), key=lambda name: (name != "shared", name))
+    folders = [root / name for name in names]
     return tuple(
         SourceFile(
             f"catalogue/{folder.name}/{file.name}",
