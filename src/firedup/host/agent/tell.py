@@ -34,7 +34,7 @@ def tell(folder: str, event: str) -> None:
     for number, command in enumerate(hook_commands(manifest, event), 1):
         pid = _run(command, manifest["cwd"], hook_environment(told), log)
         running[pid] = f"command {number} of --on {event}"
-    pauses_s = (manifest.get("recipe") or {}).get("post_pauses_s") or ()
+    pauses_s = list((manifest.get("recipe") or {}).get("post_pauses_s") or ())
     for address in manifest.get("notify") or ():
         pid = os.fork()
         if pid == 0:
