@@ -46,7 +46,8 @@ def test_hops_are_taken_from_left_to_right() -> None:
     assert host.hops == (Ssh("box"), Container("sgl"))
     *_, destination, remote = host.command(("python3", "-c", "print('x y')"))
     assert destination == "box"
-    assert shlex.split(remote) == ["docker", "exec", "-i", "--", "sgl", "python3", "-c", "print('x y')"]
+    inside = ["python3", "-c", "print('x y')"]
+    assert shlex.split(remote) == ["docker", "exec", "-i", "--", "sgl", *inside]
 
 
 @pytest.mark.parametrize(
