@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 from collections.abc import Callable, Iterable
@@ -22,6 +23,7 @@ from firedup.store.event import OUTPUT_KINDS, encode_output
 
 _NS = 1_000_000_000
 TAIL_BYTES = 64 * 1024
+MOST_AT_ONCE = 8  # runs that are asked about at the same time
 # What a server that lives may have left behind unseen since a session concluded this.
 _UNSETTLED = (Verdict.LOADING, Verdict.UNKNOWN, Verdict.LOST)
 
@@ -56,10 +58,27 @@ async def summarise_runs(
 ) -> tuple[Summary, ...]:
     """A summary of each run. What no session concluded is judged from the run folder.
 
-    `make_matcher` takes an engine and is called for that alone.
+    `make_matcher` takes an engine and is called for that alone. Several runs are asked about at the
+    same time, since a far host takes long for each answer.
     """
     clock = await HostClock.read(agent)
-    return tuple([await _summarise(agent, make_matcher, clock, run) for run in runs])
+    gate = asyncio.Semaphore(MOST_AT_ONCE)
+
+    async def summarise(run: Run) -> Summary | HostError:
+        async with gate:
+            try:
+                return await _summarise(agent, make_matcher, clock, run)
+            except HostError as error:
+                return error
+
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(summarise(run)) for run in runs]
+    summaries = []
+    for task in tasks:
+        if isinstance(found := task.result(), HostError):
+            raise found
+        summaries.append(found)
+    return tuple(summaries)
 
 
 async def _summarise(
