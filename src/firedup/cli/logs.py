@@ -21,7 +21,12 @@ from firedup.cli.complete import complete_run
 @click.argument("run", shell_complete=complete_run)
 @click.option("-f", "--follow", is_flag=True, help="Go on printing what is written.")
 @click.option("-n", "--lines", type=click.IntRange(0), metavar="N", help="The last N lines only.")
-@click.option("--path", "only_path", is_flag=True, help="Print where the log is, as HOST:PATH.")
+@click.option(
+    "--path",
+    "only_path",
+    is_flag=True,
+    help="Print where the log is, on another host as HOST:PATH.",
+)
 @click.option("--node", type=click.IntRange(0), metavar="N", help="Of this node, by its rank.")
 @option.host
 def command(

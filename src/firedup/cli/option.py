@@ -132,7 +132,7 @@ def host(command: _F) -> _F:
         type=HostWord(),
         metavar="HOST",
         shell_complete=complete_host,
-        help=f"Where the server runs: {_PLACES}. Else FIREDUP_HOST, else this machine.",
+        help=f"The host: {_PLACES}. Else FIREDUP_HOST, else this machine.",
     )(command)
 
 

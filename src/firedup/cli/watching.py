@@ -79,6 +79,7 @@ def say_launched(run: Run, *, as_json: bool) -> None:
         click.echo(render_json({"schema": SCHEMA, **record_row(make_row(run)), "log": run.log}))
         return
     from firedup.view.phrase import name_place
+
     host = run.label.host
     where = "" if host == LOCAL else f" on {clean(host)}"
     click.echo(f"launched {clean(run.label.name)}{where} as {run.label.id}")
