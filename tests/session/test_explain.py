@@ -161,3 +161,20 @@ def test_as_much_is_looked_at_as_asked_for(knowledge: Knowledge) -> None:
     assert found.cause is not None
     assert (found.cause.before, found.cause.after) == ((), ())
     assert found.tail == ("five", "six")
+
+
+def test_an_export_with_the_newest_line_first_is_explained_from_its_end(
+    knowledge: Knowledge,
+) -> None:
+    log = (RUNS / "sglang" / "f05_truncated_shard.log").read_bytes()
+    lines = log.split(b"\n")[:-1]
+    turned = b"".join(line + b"\n" for line in reversed(lines))
+
+    found, same = explain(knowledge, turned), explain(knowledge, log)
+
+    assert found.cause is not None
+    assert same.cause is not None
+    assert found.cause.line == same.cause.line
+    assert found.cause.line_number == len(lines) + 1 - (same.cause.line_number or 0)
+    assert found.cause.offset == turned.index(same.cause.line.encode())
+    assert "the newest line" in found.notes[-1]

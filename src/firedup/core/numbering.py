@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
-from firedup.core.model import Evidence, Explanation
+from firedup.core.model import Cause, Evidence, Explanation, Followed
+
+_Placed = TypeVar("_Placed", Cause, Evidence, Followed)
 
 
 def shown_offsets(explanation: Explanation) -> tuple[int, ...]:
@@ -49,31 +52,37 @@ def count_lines(blocks: Iterable[bytes], offsets: tuple[int, ...]) -> dict[int, 
     return found
 
 
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a line stands: its byte offset and its number from 1."""
+
+    offset: int
+    number: int
+
+
 def with_numbers(explanation: Explanation, numbers: dict[int, int]) -> Explanation:
     """`explanation` with the line numbers of `numbers` (offset → number) filled in."""
+    return with_places(explanation, {at: Place(at, number) for at, number in numbers.items()})
 
-    def number_all(evidence: tuple[Evidence, ...]) -> tuple[Evidence, ...]:
-        return tuple(
-            replace(item, line_number=numbers.get(item.offset, item.line_number))
-            if item.offset is not None
-            else item
-            for item in evidence
-        )
+
+def with_places(explanation: Explanation, places: Mapping[int, Place]) -> Explanation:
+    """`explanation` with each line that stands at a key of `places` put at its value."""
+
+    def put(item: _Placed) -> _Placed:
+        place = places.get(item.offset) if item.offset is not None else None
+        if place is None:
+            return item
+        return replace(item, offset=place.offset, line_number=place.number)
+
+    def put_all(items: tuple[_Placed, ...]) -> tuple[_Placed, ...]:
+        return tuple(put(item) for item in items)
 
     cause = explanation.cause
-    if cause is not None and cause.offset is not None:
-        cause = replace(
-            cause,
-            line_number=numbers.get(cause.offset, cause.line_number),
-            evidence=number_all(cause.evidence),
-        )
-    followed = tuple(
-        replace(item, line_number=numbers.get(item.offset, item.line_number))
-        if item.offset is not None
-        else item
-        for item in explanation.followed
+    return replace(
+        explanation,
+        cause=replace(put(cause), evidence=put_all(cause.evidence)) if cause else None,
+        followed=put_all(explanation.followed),
+        findings=tuple(
+            replace(finding, evidence=put_all(finding.evidence)) for finding in explanation.findings
+        ),
     )
-    findings = tuple(
-        replace(finding, evidence=number_all(finding.evidence)) for finding in explanation.findings
-    )
-    return replace(explanation, cause=cause, followed=followed, findings=findings)

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from io import BytesIO
+from itertools import chain
 from pathlib import Path
 from typing import BinaryIO
 
@@ -25,6 +27,14 @@ from firedup.core.error import UsageError
 from firedup.core.event import Ended, LogData
 from firedup.core.model import Explanation
 from firedup.core.numbering import count_lines, shown_offsets, with_numbers
+from firedup.core.order import (
+    LIMIT_BYTES,
+    NOTE,
+    TOO_LONG,
+    is_newest_first,
+    turn_round,
+    turned_back,
+)
 from firedup.core.rule import Matcher
 from firedup.core.sniff import name_problem
 from firedup.profile.cache import Cache
@@ -35,7 +45,7 @@ from firedup.session.heed import signals_heeded
 
 # Large enough that the cost per block vanishes, small enough for the processor's cache.
 BLOCK_BYTES = 1 << 19
-HEAD_BYTES = 4096
+SNIFFED_BYTES = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +79,36 @@ def explain_stream(
     A file that grows meanwhile is read up to where its end was first met. `year` completes time
     stamps without one; None means the present year. `wait` is called before each read.
     """
+    blocks = _blocks(stream, wait)
+    first = next(blocks, b"")
+    if not is_newest_first(first):
+        return _explain_in_order(stream, chain([first], blocks), matcher, engine, year, looking)
+    pieces, size = [first], len(first)
+    for block in blocks:
+        pieces.append(block)
+        size += len(block)
+        if size > LIMIT_BYTES:
+            whole = chain(pieces, blocks)
+            explanation = _explain_in_order(stream, whole, matcher, engine, year, looking)
+            return replace(explanation, notes=(*explanation.notes, TOO_LONG))
+    log = b"".join(pieces)
+    turned = turn_round(log)
+    explanation = _explain_in_order(
+        BytesIO(turned.data), iter([turned.data]), matcher, engine, year, looking
+    )
+    explanation = turned_back(explanation, turned, log)
+    return replace(explanation, notes=(*explanation.notes, NOTE))
+
+
+def _explain_in_order(
+    stream: BinaryIO,
+    blocks: Iterator[bytes],
+    matcher: Matcher,
+    engine: str | None,
+    year: int | None,
+    looking: Looking,
+) -> Explanation:
+    """Explain what `blocks` hold; `stream`, whose bytes they are, is looked at again if it can."""
     can_count_later = stream.seekable()
     recent = None if can_count_later else Recent()
     pipeline = Pipeline(
@@ -78,8 +118,8 @@ def explain_stream(
         counts_lines=not can_count_later,
     )
     offset, head = 0, b""
-    for block in _blocks(stream, wait):
-        head = head or block[:HEAD_BYTES]
+    for block in blocks:
+        head = head or block[:SNIFFED_BYTES]
         pipeline.feed(LogData(0, 0, offset, block))
         offset += len(block)
         if recent is not None:
