@@ -7,11 +7,13 @@ import time
 
 from firedup.host.agent.file import open_regular
 from firedup.host.agent.inotify import Noticing
-from firedup.host.agent.logfile import find_held
+from firedup.host.agent.logfile import open_again
 from firedup.host.agent.sibling import (
+    HEAD_BYTES,
+    Queue,
     find_copy,
-    find_moved,
     identity_of,
+    open_between,
     open_next,
     open_quietly,
 )
@@ -47,10 +49,13 @@ class Follow(Noticing):
         self.identity = None  # type: tuple[int, int] | None
         if args.get("ino") is not None:
             self.identity = (int(args["dev"]), int(args["ino"]))
-        self.known = set()  # type: set[tuple[int, int]]  # files that were opened
-        self.seen = self.offset  # the largest size known of this generation
+        self.known = {}  # type: dict[tuple[int, int], bytes]  # opened files, how those left began
+        self.seen, self.noted = self.offset, b""  # the largest size known, what stood before it
+        self.queue = Queue()
+        self.head = b""  # how this generation begins
+        self.heads = []  # type: list[bytes]  # how those before began
         self.is_missing = False
-        self.is_detour = False  # reading a rotator's copy of what was truncated
+        self.origin = -1  # the truncated file, while a rotator's copy of it is read
         self.events = collections.deque()  # type: collections.deque[dict[str, Any]]
         self.begin()
 
@@ -58,15 +63,34 @@ class Follow(Noticing):
         """Closes the log and the notices."""
         self.end_notices()
         self._close_file()
+        if self.origin >= 0:
+            os.close(self.origin)
 
     def note_size(self) -> None:
         """While the reader gives no credit: remembers how much there is that may get destroyed."""
-        if self.file >= 0 and self.credit <= 0 and not self.is_detour and self._is_same_past():
-            self.seen = max(self.seen, os.fstat(self.file).st_size)
+        if self.credit > 0:
+            return
+        is_same = self.file >= 0 and self.origin < 0 and self._is_same_past()
+        if is_same:
+            self._note()
+        self.queue.note(self.path, self.identity if is_same else None)
+
+    def _note(self) -> None:
+        size = os.fstat(self.file).st_size
+        if size > self.seen:
+            self.seen = size
+            self.noted = os.pread(self.file, min(TAIL_BYTES, size), max(0, size - TAIL_BYTES))
+        if len(self.head) < HEAD_BYTES:
+            self.head = os.pread(self.file, HEAD_BYTES, 0)
+
+    def _has_lost_begin(self) -> bool:
+        """Whether a log of which nothing was read yet is another than the one that was noted."""
+        length = 0 if self.tail else len(self.noted)
+        return length > 0 and os.pread(self.file, length, self.seen - length) != self.noted
 
     def _is_same_past(self) -> bool:
         past = os.pread(self.file, len(self.tail), self.offset - len(self.tail))
-        return past == self.tail
+        return past == self.tail and not self._has_lost_begin()
 
     def produce(self, room: int) -> "tuple[int, bytes] | None":
         """The next event or bytes; None when the log has nothing new."""
@@ -100,6 +124,9 @@ class Follow(Noticing):
 
     def _read(self, room: int) -> "bytes | None":
         """Header and new bytes, nothing at the end of the file, None when it is another now."""
+        if self._has_lost_begin():
+            self._leave_truncated()
+            return None
         if not self.tail:
             self._skip_hole()
         before = len(self.tail)
@@ -116,13 +143,12 @@ class Follow(Noticing):
         header = DATA_HEADER.pack(boottime_ns(), self.generation, self.offset)
         self.tail = (self.tail + data[-TAIL_BYTES:])[-TAIL_BYTES:]
         self.offset += len(data)
-        size = os.fstat(self.file).st_size if len(data) == min(room, DATA_LIMIT) else 0
-        self.seen = max(self.seen, self.offset, size)
+        self._note()
         return header + data
 
     def _may_come_back(self) -> bool:
         """Network file systems may show an old size for a while, so it is not believed at once."""
-        if not self.is_polled or self.is_detour or os.fstat(self.file).st_size >= self.offset:
+        if not self.is_polled or self.origin >= 0 or os.fstat(self.file).st_size >= self.offset:
             return False
         now = time.monotonic()
         self.shrunk_s = now if self.shrunk_s is None else self.shrunk_s
@@ -139,10 +165,8 @@ class Follow(Noticing):
         """At the end of the file: has something happened to it? True means: go on at once."""
         if self.events or self.file < 0:
             return True
-        if self.is_detour:
-            self._close_file()
-            self.is_detour = False
-            self._begin_again("truncated")
+        if self.origin >= 0:
+            self._end_detour()
             return True
         size = os.fstat(self.file).st_size
         if size < self.offset:
@@ -153,33 +177,33 @@ class Follow(Noticing):
         if size > self.offset:
             return True
         try:
-            there = os.stat(self.path)
+            there = os.stat(self.path)  # type: os.stat_result | None
         except OSError:
-            if not self.is_missing:
-                self.is_missing = True
-                self._tell("missing")
-            return bool(self.events)
-        if identity_of(there) == self.identity:
+            there = None
+        if there is not None and identity_of(there) == self.identity:
             if self.is_missing:
                 self.is_missing = False
                 self._tell("appeared")
             return bool(self.events)
-        # Another file took the name. The writer may still use the old one, so that one is read
-        # until the new one has content, and once more after that has been seen.
-        return there.st_size > 0 and self._move_on()
+        # The writer may still use the old file, so that one is read until a new one has content,
+        # and once more after that has been seen.
+        has_content = there is not None and there.st_size > 0
+        open_new = open_next if has_content else open_between
+        new = open_new(self.path, self.file, self.known, self.heads)
+        if new >= 0:
+            return self._move_on(new)
+        return has_content or (there is None and self._tell_missing())
 
-    def _move_on(self) -> bool:
+    def _move_on(self, new: int) -> bool:
         """Goes to the file that came after the present one, unless that is not read to its end."""
-        try:
-            new = open_regular(self.path)
-        except (FileNotFoundError, NotADirectoryError):
-            return True  # and look again
-        new = open_next(self.path, new, self.file, self.known)
         if os.fstat(self.file).st_size > self.offset or identity_of(os.fstat(new)) == self.identity:
             os.close(new)
             return True
+        self.known[self.found] = self.head
+        if os.fstat(self.file).st_nlink == 0:  # its inode may be another file's once it is closed
+            del self.known[self.found]
         self._close_file()
-        self._begin_again("rotated", new)
+        self._leave("rotated", new)
         return True
 
     # ---- finding and changing files ----------------------------------------------------------
@@ -191,7 +215,7 @@ class Follow(Noticing):
         except (FileNotFoundError, NotADirectoryError):
             self.file = -1
         if self.identity is not None and (self.file < 0 or self.found != self.identity):
-            moved = self._open_again(self.identity)
+            moved = open_again(self.path, self.identity, self.pid)
             if moved >= 0:
                 self._close_file()
                 self._hold(moved)
@@ -199,29 +223,21 @@ class Follow(Noticing):
                 self._tell("opened")
                 return True
             if self.file >= 0:
-                self._close_file()
                 self._tell("gap", lost_bytes=None)
-                self._begin_again("rotated")
+                self._begin_again("rotated", self.file)
                 return True
         if self.file < 0:
-            if not self.is_missing:
-                self.is_missing = True
-                self._tell("missing")
-            return bool(self.events)
+            return self._tell_missing()
         self._accept()
         self._tell("appeared" if self.is_missing else "opened")
         self.is_missing = False
         return True
 
-    def _open_again(self, identity: "tuple[int, int]") -> int:
-        """The file that was the log, under its new name or without any; -1 when it is gone."""
-        for path in (find_moved(self.path, identity), find_held(self.path, self.pid)):
-            file = open_quietly(path) if path is not None else -1
-            if file >= 0 and identity_of(os.fstat(file)) == identity:
-                return file
-            if file >= 0:
-                os.close(file)
-        return -1
+    def _tell_missing(self) -> bool:
+        if not self.is_missing:
+            self._tell("missing")
+        self.is_missing = True
+        return bool(self.events)
 
     def _hold(self, file: int) -> None:
         self.file = file
@@ -231,7 +247,7 @@ class Follow(Noticing):
     def _accept(self) -> None:
         """The file that is held is the log now."""
         self.identity = self.found
-        self.known.add(self.found)
+        self.known[self.found] = b""
 
     def _close_file(self) -> None:
         self.must_arm = True
@@ -239,37 +255,46 @@ class Follow(Noticing):
             os.close(self.file)
         self.file = -1
 
-    def _begin_again(self, state: str, file: int = -1) -> None:
-        """A new generation begins, with the open `file` or the one that has the name now."""
+    def _begin_again(self, state: str, file: int) -> None:
+        """A new generation begins, with the open `file`."""
+        lost = self.queue.count_lost(self.path, [*self.known, identity_of(os.fstat(file))])
+        if lost > 0:
+            self._tell("gap", lost_bytes=lost)
         self.generation += 1
-        self.offset = 0
-        self.seen = 0
-        self.tail = b""
-        self.identity = None
-        try:
-            self._hold(file if file >= 0 else open_regular(self.path))
-        except (FileNotFoundError, NotADirectoryError):
-            self._tell(state)
-            return
+        self.offset = self.seen = 0
+        self.heads = [*self.heads[-7:], self.head]
+        self.tail = self.noted = self.head = b""
+        self._hold(file)
         self._accept()
+        self._note()
         self.is_missing = False
         self._tell(state)
 
     def _leave_truncated(self) -> None:
         """The log lost what we had read: its rotator may have kept a copy of what we had not."""
-        if self.is_detour:  # the copy changes under us; it is no use
-            self._close_file()
-            self.is_detour = False
-            self._begin_again("truncated")
+        if self.origin >= 0:  # the copy changes under us; it is no use
+            self._end_detour()
             return
-        copy = None
-        if self.tail and self.identity is not None:
-            copy = find_copy(self.path, self.identity, self.offset, self.tail)
+        copy = -1
+        if self.identity is not None and (self.tail or self.noted):
+            place = (self.offset, self.tail) if self.tail else (self.seen, self.noted)
+            path = find_copy(self.path, self.identity, *place)
+            copy = open_quietly(path) if path is not None else -1
+        if copy >= 0:
+            self.origin = self.file
+            self._hold(copy)
+            self.seen, self.noted = max(self.seen, os.fstat(copy).st_size), b""
+            return
+        self._leave("truncated", self.file)
+
+    def _end_detour(self) -> None:
+        """Back from the copy to the file that was truncated."""
+        file, self.origin = self.origin, -1
         self._close_file()
-        if copy is not None:
-            self._hold(open_regular(copy))
-            self.is_detour = True
-            return
+        self._leave("truncated", file)
+
+    def _leave(self, state: str, file: int) -> None:
+        """The present generation ends; what was seen in it and not read is gone."""
         if self.seen > self.offset:
             self._tell("gap", lost_bytes=self.seen - self.offset)
-        self._begin_again("truncated")
+        self._begin_again(state, file)

@@ -158,6 +158,8 @@ class Noticing(Stream):
                 self.note_size()
                 self.is_ready = True
                 self.must_arm = self.must_arm or not is_content
+        if self.credit <= 0 and self.arm():  # nobody else will for a while
+            self.note_size()
 
     def arm(self) -> bool:
         """Watches what matters now; True when there is something new to look at."""

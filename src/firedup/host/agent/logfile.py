@@ -140,6 +140,17 @@ def _describe_log(file: int, path: str, sizes: "list[int]") -> "dict[str, Any]":
     }
 
 
+def open_again(path: str, identity: "tuple[int, int]", pid: int) -> int:
+    """The file that was the log, under its new name or without any; -1 when it is gone."""
+    for place in (find_moved(path, identity), find_held(path, pid)):
+        file = open_quietly(place) if place is not None else -1
+        if file >= 0 and identity_of(os.fstat(file)) == identity:
+            return file
+        if file >= 0:
+            os.close(file)
+    return -1
+
+
 class ReadLog(Read):
     """read_log {path, dev, ino, pid?, offset?, length?}: as `read`, by whatever name it has now.
 
@@ -151,11 +162,12 @@ class ReadLog(Read):
         args = self.args
         identity = (int(args["dev"]), int(args["ino"]))
         for _ in range(3):
-            held = find_held(args["path"], int(args.get("pid") or 0))
-            for path in (args["path"], find_moved(args["path"], identity), held):
-                file = open_quietly(path) if path is not None else -1
-                if file >= 0 and identity_of(os.fstat(file)) == identity:
-                    return file
-                if file >= 0:
-                    os.close(file)
+            file = open_quietly(args["path"])
+            if file >= 0 and identity_of(os.fstat(file)) == identity:
+                return file
+            if file >= 0:
+                os.close(file)
+            file = open_again(args["path"], identity, int(args.get("pid") or 0))
+            if file >= 0:
+                return file
         raise AgentError("not-found", f"{args['path']}: the file that it was is gone")

@@ -5,8 +5,12 @@ import os
 from firedup.host.agent.file import open_regular
 from firedup.host.agent.system import AgentError
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Container
+
 PACKED = (b"\x1f\x8b", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd", b"BZh")  # gzip, xz, zstd, bzip2
-_HEAD_BYTES = 256
+HEAD_BYTES = 256
 
 
 def identity_of(found: "os.stat_result") -> "tuple[int, int]":
@@ -54,13 +58,19 @@ def find_copy(path: str, identity: "tuple[int, int]", offset: int, tail: bytes) 
     return None
 
 
-def open_next(path: str, new: int, old: int, known: "set[tuple[int, int]]") -> int:
-    """The open file that comes after `old`: `new`, or one that was moved away before it.
+def open_next(
+    path: str, old: int, known: "dict[tuple[int, int], bytes]", heads: "list[bytes]"
+) -> int:
+    """The open file that comes after `old`: the log, or one that was moved away before it.
 
-    `new` is what had the log's name a moment ago, so that whatever was moved away before is seen
-    by a list that is made now; it is closed when another one comes first.
+    -1 when there is no log by now. What had its name first is opened first, so that whatever was
+    moved away before is seen by a list that is made then.
     """
-    between = _open_between(path, old, known)
+    try:
+        new = open_regular(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return -1
+    between = open_between(path, old, known, heads)
     if between < 0:
         return new
     try:
@@ -73,30 +83,34 @@ def open_next(path: str, new: int, old: int, known: "set[tuple[int, int]]") -> i
     return new if loser == between else between
 
 
-def _open_between(path: str, old: int, known: "set[tuple[int, int]]") -> int:
+def open_between(
+    path: str, old: int, known: "dict[tuple[int, int], bytes]", heads: "list[bytes]"
+) -> int:
     """Opens the oldest log that is later than `old` and was itself moved away since, or -1.
 
     Only names that continue the log's own (server.log.2, server.log-20261129) are trusted, and
-    neither packed files nor copies of `old`, which are added to `known`.
+    neither packed files nor copies: of `old`, or of what began with `heads`. Those are added to
+    `known`: what was read already, and how it begins, for inodes are used again.
     """
     found_old = os.fstat(old)
-    head = os.pread(old, _HEAD_BYTES, 0)
+    old_head = os.pread(old, HEAD_BYTES, 0)
     name = os.path.basename(os.path.realpath(path))
     first = -1
     for sibling, found in list_siblings(path):
         identity = identity_of(found)
         is_named = os.path.basename(sibling).startswith((name + ".", name + "-", name + "_"))
         is_later = found.st_mtime_ns >= found_old.st_mtime_ns and found.st_size > 0
-        if not is_named or not is_later or identity in known:
+        if not is_named or not is_later:
             continue
         file = open_quietly(sibling)
         if file < 0:
             continue
-        begin = os.pread(file, _HEAD_BYTES, 0)
-        if identity_of(os.fstat(file)) != identity:  # renamed since
+        begin = os.pread(file, HEAD_BYTES, 0)
+        is_known = identity in known and begin.startswith(known[identity])
+        if is_known or identity_of(os.fstat(file)) != identity:  # renamed since
             os.close(file)
-        elif begin.startswith(PACKED) or begin[: len(head)] == head:
-            known.add(identity)
+        elif begin.startswith(PACKED) or _is_copy(begin, old_head, heads):
+            known[identity] = begin
             os.close(file)
         elif first < 0:
             first = file
@@ -111,3 +125,45 @@ def open_quietly(path: str) -> int:
         return open_regular(path)
     except (AgentError, OSError):  # gone, or not ours to read
         return -1
+
+
+def _is_copy(begin: bytes, old_head: bytes, heads: "list[bytes]") -> bool:
+    """Whether a file that begins so is a copy; short logs may begin alike by chance."""
+    if old_head and begin.startswith(old_head):
+        return True
+    alike = [head for head in heads if head and begin.startswith(head)]
+    return any(len(head) == HEAD_BYTES or len(begin) < HEAD_BYTES for head in alike)
+
+
+class Queue:
+    """Files that have the log's name while the reader gives no credit: none goes unnoticed."""
+
+    def __init__(self) -> None:
+        self._sizes = {}  # type: dict[tuple[int, int], int]
+        self._lost = 0
+
+    def note(self, path: str, present: "tuple[int, int] | None") -> None:
+        """Remembers what has the name now, unless that is the `present` file."""
+        try:
+            there = os.stat(path)
+        except OSError:
+            return
+        identity = identity_of(there)
+        before = self._sizes.get(identity, 0)
+        if identity != present and (there.st_size > 0 or before):
+            self._lost += before if there.st_size < before else 0
+            self._sizes[identity] = there.st_size
+
+    def count_lost(self, path: str, known: "Container[tuple[int, int]]") -> int:
+        """The bytes of those that are gone and were none of the `known` files, told once."""
+        there = {identity_of(found) for _, found in list_siblings(path)}
+        try:
+            there.add(identity_of(os.stat(path)))
+        except OSError:
+            pass
+        for identity, size in list(self._sizes.items()):
+            if identity in known or identity not in there:
+                self._lost += 0 if identity in known else size
+                del self._sizes[identity]
+        lost, self._lost = self._lost, 0
+        return lost
