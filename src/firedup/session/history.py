@@ -42,6 +42,7 @@ from firedup.store.event import EventReader, LogRange
 # What one session saw of its link or of its own patience is not the run's history.
 _KEPT = (Health, PortOwner, Token, Accepted, StopAsked, KeeperGone)
 TAIL_BYTES = 256
+_FIRST_BYTES = 1 << 17  # of the samples: enough to tell which file the log was at first
 _STOP_BYTES = 1 << 20  # of events.jsonl: more than is recorded between a stop and the end
 
 
@@ -101,8 +102,10 @@ async def load_volumes(
     found = await find_log_files(agent, log, sizes=sizes, pid=pid)
     has_moved = any(file.continues(log) or not file.size for file in found.files)
     if found.log is not None and found.log.size >= log_start and not has_moved:
-        look = _last_look((), found, end)
-        return find_volumes(list_generations((), look), found, log, log_start, _size_at(end))
+        first = await _load_samples(agent, folder, most_bytes=_FIRST_BYTES)
+        generations = list_generations((), [*first, *_last_look(first, found, end)])
+        if len(generations) == 1:
+            return find_volumes(generations, found, log, log_start, _size_at(end))
     recorded, _ = await _load_events(agent, f"{folder}/events.jsonl")
     return await _find_volumes(agent, place, recorded, await _load_samples(agent, folder), end)
 
@@ -250,14 +253,19 @@ async def _load_events(agent: Agent, path: str) -> tuple[list[Event | LogRange],
     return found, last != b"\n"
 
 
-async def _load_samples(agent: Agent, folder: str) -> list[Sample]:
-    found = []
+async def _load_samples(
+    agent: Agent, folder: str, *, most_bytes: int | None = None
+) -> list[Sample]:
+    """All that are left, or the first of them."""
+    found: list[Sample] = []
     for path in (f"{folder}/samples.1.jsonl", f"{folder}/samples.jsonl"):
         if await stat_file(agent, path) is None:
             continue
-        for line in (await read_file(agent, path)).splitlines():
+        for line in (await read_file(agent, path, length=most_bytes)).splitlines():
             with contextlib.suppress(msgspec.MsgspecError, KeyError, TypeError):
                 found.append(decode_sample(msgspec.json.decode(line)))
+        if found and most_bytes is not None:
+            break
     return found
 
 
