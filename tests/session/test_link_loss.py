@@ -15,7 +15,9 @@ from firedup.core.model import Snapshot, State, Verdict
 from firedup.host.address import parse_host
 from firedup.host.beat import Beat
 from firedup.host.link import open_agent
+from firedup.session.attend import watch_log
 from firedup.session.registry import Run, find_run
+from firedup.session.watching import Watching
 from firedup.store.event import EventReader, LogRange
 from tests.ssh_server import Boxes, SshBox
 
@@ -283,6 +285,29 @@ async def test_a_host_that_was_started_again_ended_its_servers(
     assert last.explanation.cause.failure == "host-restarted"
     assert "the host was started again" in last.explanation.cause.line
     assert last.now_ns - before.now_ns < 60 * 10**9  # the new boot's clock says nothing of it
+
+
+async def test_a_watched_log_ended_with_its_host(
+    remote: Remote, reboot: Callable[[SshBox], None], tmp_path: Path
+) -> None:
+    log = tmp_path / "log"
+    remote.program(TALKER.replace("FOLDER", repr(str(remote.folder))))
+    with log.open("w") as stdout:
+        server = subprocess.Popen(remote.serve(str(remote.folder / "sglang")), stdout=stdout)
+    try:
+        watch = watch_log(
+            remote.agent, remote.catalogue, remote.matcher, str(log), Watching(until="exit")
+        )
+        remote.watches.append(watch)
+        await until(watch, lambda s: is_loading(s) and s.processes)
+        reboot(remote.box)
+        last = await last_of(watch)
+    finally:
+        server.kill()
+        server.wait()
+
+    assert last.explanation.cause is not None
+    assert last.explanation.cause.failure == "host-restarted"
 
 
 async def test_a_run_of_the_boot_before_ended_with_the_host(

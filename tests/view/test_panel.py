@@ -144,7 +144,7 @@ def test_the_checks_of_readiness_are_ticked_off():
 def test_a_link_that_is_down_is_said():
     text = draw(replace(story.loading(), state=State.UNREACHED), 100)
 
-    assert "the link to the host is down; the server is not judged by that" in text
+    assert "there is no link to the host; the server's state is unknown" in text
 
 
 def test_time_runs_on_between_snapshots():

@@ -26,7 +26,7 @@ _TROUBLES = {
 def say_link(link: LinkState) -> str:
     """Since when the link is down, why, what that means and when the next try is made."""
     why = _TROUBLES.get(link.trouble, "")
-    said = f"no link for {render_duration(link.down_s)}"
+    said = "the link is down" if link.down_s < 1 else f"no link for {render_duration(link.down_s)}"
     said += f" ({why})" if why else f" ({clean(link.detail)})" if link.detail else ""
     said += "; the server's state is unknown"
     if link.next_try_s is None:

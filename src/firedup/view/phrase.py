@@ -153,7 +153,7 @@ def say_state(snapshot: Snapshot) -> str:
     """What is out of the ordinary about process and link; "" when nothing is."""
     match snapshot.state:
         case State.UNREACHED:
-            return "the link to the host is down; the server is not judged by that"
+            return "there is no link to the host; the server's state is unknown"
         case State.UNKEPT:
             return "its keeper is gone: the exit status will not be known"
         case State.STOPPING:

@@ -145,7 +145,8 @@ def _hints(snapshot: Snapshot, paper: Paper) -> list[str]:
         return []
     name = name_for_shell(snapshot.run)
     if snapshot.explanation.verdict in _ALIVE and snapshot.state is not State.EXITED:
-        title = "the server goes on"
+        is_lost = snapshot.explanation.verdict is Verdict.LOST
+        title = "when the host is reached again" if is_lost else "the server goes on"
         hints = [(f"firedup attach {name}", "watch it"), (f"firedup stop {name}", "end it")]
     else:
         title = "next"
