@@ -67,7 +67,9 @@ class Contact:
         """The link broke, or a try to renew it failed."""
         now_s = time.monotonic()
         trouble = error.trouble if isinstance(error, LinkError) else Trouble.OTHER
-        before, silent_s = self._break, self.agent.silent_s
+        # A link that broke was silent before; an agent that died was there until then.
+        silent_s = self.agent.silent_s if trouble is Trouble.LINK_DOWN else 0.0
+        before = self._break
         since_s = before.since_s if before is not None else now_s - silent_s
         try_at_s = None if pause_s is None else now_s + pause_s
         self._break = _Break(since_s, str(trouble), _first_line(error), try_at_s)
