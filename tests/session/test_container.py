@@ -104,12 +104,34 @@ async def test_an_image_that_is_not_there_ends_the_run_with_the_words_of_the_cli
     assert "pull access denied" in Path(run.log).read_text()
 
 
+@pytest.mark.parametrize("detach", [(), ("-d",)])
+async def test_a_program_that_is_not_in_the_image_ends_the_run_at_once(
+    site: Site, detach: tuple[str, ...]
+) -> None:
+    run = await site.launch(("docker", "run", *detach, "img", "nosuch-program"))
+
+    last = await site.conclude(run)
+
+    assert last.explanation.verdict is Verdict.CRASHED
+    assert last.exit_code == 127
+
+
+async def test_what_lies_in_the_run_folder_is_for_its_owner_alone(site: Site) -> None:
+    run = await site.launch(("docker", "run", "-d", "img", "true"))
+    await site.conclude(run)
+
+    modes = {path.name: path.stat().st_mode & 0o777 for path in Path(run.folder).iterdir()}
+
+    assert set(modes.values()) == {0o600}
+    assert {"container.id", "container.json"} <= set(modes)
+
+
 async def test_a_container_with_a_name_can_be_restarted(site: Site, standin: Path) -> None:
     command = site.serve(site.fake(recorded("s01_success.log")))
     host = ("--network", "host", "--name", "sgl")
     run = await site.launch(("docker", "run", "-d", *host, "sglang:x", *command))
     ready = await site.conclude(run)
-    again = await restart_run(site.agent, site.catalogue, run, say=lambda _: None)
+    again, _ = await restart_run(site.agent, site.catalogue, run, (), say=lambda _: None)
 
     assert ready.checks.owner is Ownership.YES, "its own socket in the host's network"
     assert (await site.conclude(again)).explanation.verdict is Verdict.READY

@@ -25,6 +25,7 @@ MODULES = (  # in the order in which they need one another
     "port",
     "memory",
     "carry",
+    "carried",
     "begin",
     "spawn",
     "holder",

@@ -52,7 +52,7 @@ class ContainerLog:
 
     @property
     def waiter(self) -> tuple[str, ...]:
-        """What ends with the container and prints its status, of a container that is removed too."""
+        """What ends with the container and prints its status, also where it is removed then."""
         return (self.program, "wait", "--", self.name)
 
     @property
@@ -107,15 +107,17 @@ def read_container(told: Mapping[str, Any]) -> Standing:
     """What `inspect` told in `FORMAT`."""
     status = str(told.get("status") or "")
     is_running = status in _RUNS
-    has_ended = not is_running and status not in _WAITS[:-1]
-    code, signal = split_status(int(told.get("code") or 0)) if has_ended else (None, None)
+    number = int(told.get("code") or 0)
+    # One that could not be started stays "created", with the reason as its exit code.
+    has_ended = not is_running and (number != 0 or status not in _WAITS[:-1])
+    code, signal = split_status(number) if has_ended else (None, None)
     started = str(told.get("started") or "")
     words = status + (f": {told['error']}" if told.get("error") else "")
     path = told.get("path")
     return Standing(
         start=f"{told.get('id')} {started}",
         is_running=is_running,
-        is_waiting=status in _WAITS,
+        is_waiting=status in _WAITS and not (has_ended and status != "restarting"),
         words=words,
         pid=int(told.get("pid") or 0) or None if is_running else None,
         code=code,

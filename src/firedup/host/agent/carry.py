@@ -5,9 +5,7 @@ import os
 import signal
 import time
 
-from firedup.host.agent.memory import Group
-from firedup.host.agent.port import Ports
-from firedup.host.agent.proc import Tree, read_stat
+from firedup.host.agent.proc import read_stat
 from firedup.host.agent.system import read_bytes, runs_folder, write_atomically
 
 TYPE_CHECKING = False
@@ -98,6 +96,7 @@ class Carrier:
             has_ended = self.process.poll() is not None
             self.id = self._read_id()
             if self.id or has_ended:
+                self._make_private()
                 break
             time.sleep(_FIND_S)
         while self.id:
@@ -106,10 +105,18 @@ class Carrier:
                 if state is not None:
                     self._note(state)
                 return
-            has_ended = self.process.poll() is not None
-            if has_ended and not self.what["is_detached"]:
-                return
+            status = self.process.poll()
+            if status or (status == 0 and not self.what["is_detached"]):
+                return  # it could not be started
             time.sleep(_FIND_S)
+
+    def _make_private(self) -> None:
+        """The client writes its file as readable as the user's mask lets it."""
+        if self.what["verb"] == "run" and not self.what.get("cidfile"):
+            try:
+                os.chmod(self.cidfile, 0o600)
+            except OSError:  # there is none, or it is the superuser's
+                pass
 
     def _read_id(self) -> str:
         if self.what["verb"] == "run":
@@ -266,31 +273,3 @@ def carry(
         added = []
     argv[what["at"] : what["at"]] = added
     os._exit(carrier.run(commands_of(dict(manifest, argv=argv)), report))
-
-
-class Carried:
-    """For the keeper: what the carrier has noted of its container."""
-
-    def __init__(self, folder: str, manifest: "dict[str, Any]") -> None:
-        self.is_meant = bool(manifest.get("container"))
-        self._path = os.path.join(folder, "container.json")
-        self._pid = 0
-        self._sight = (Tree(0, 0), Ports(os.getpid()), Group(0))
-
-    def read(self) -> "dict[str, Any]":
-        """The content of container.json, as far as there is any."""
-        if not self.is_meant:
-            return {}
-        try:
-            return dict(json.loads((read_bytes(self._path) or b"{}").decode("utf-8")))
-        except ValueError:
-            return {}
-
-    def sight(self) -> "tuple[Tree, Ports, Group]":
-        """What samples are taken of: the container's processes, none where they are not seen."""
-        facts = self.read()
-        pid = facts.get("pid") or 0
-        if pid != self._pid:
-            self._pid = pid
-            self._sight = (Tree(pid, facts.get("start_ticks") or 0), Ports(pid), Group(pid))
-        return self._sight

@@ -8,7 +8,7 @@ import time
 
 from firedup.host.agent.act import take_sample
 from firedup.host.agent.begin import become_server
-from firedup.host.agent.carry import Carried
+from firedup.host.agent.carried import Carried
 from firedup.host.agent.file import make_folder
 from firedup.host.agent.judge import Judge
 from firedup.host.agent.logfile import mark_log
