@@ -1,12 +1,15 @@
 """Two servers on two hosts are one run: launched, watched, judged and stopped together."""
 
+import os
+import signal
 from collections.abc import Iterator
+from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from cluster import HOSTS, Cluster, begun, failing, follower, head, one_after_the_other
-from workbench import Knowledge
+from workbench import Knowledge, until
 
 from firedup.core.error import FiredupError, RefusedError, UsageError
 from firedup.core.model import State, Verdict
@@ -149,6 +152,21 @@ async def test_a_node_out_of_reach_is_lost_and_not_crashed(cluster: Cluster) -> 
     assert last.explanation.verdict is Verdict.READY
     assert [node.verdict for node in last.nodes] == [Verdict.READY, Verdict.LOST]
     assert "node-lost" in [finding.id for finding in last.explanation.findings]
+
+
+async def test_a_link_that_breaks_is_said_and_renewed(cluster: Cluster) -> None:
+    async with open_agents(HOSTS, cluster.open) as agents:
+        members = await cluster.launch(agents, cluster.plan(begun(), begun()))
+        assert isinstance(agents[1], Agent)
+        async with aclosing(cluster.watch(members)) as snapshots:  # type: ignore[type-var]
+            await until(snapshots, lambda now: now.nodes[1].stage)
+            os.kill(agents[1].hello["pid"], signal.SIGKILL)
+            down = await until(snapshots, lambda now: now.nodes[1].state is State.UNREACHED)
+            up = await until(snapshots, lambda now: now.nodes[1].state is not State.UNREACHED)
+
+    for now in (down, up):
+        assert now.explanation.verdict is Verdict.LOADING
+        assert now.nodes[0].state is State.STARTING
 
 
 async def test_a_head_out_of_reach_is_an_error(cluster: Cluster) -> None:
