@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import psutil
 import pytest
 
 from firedup.core.event import LogChanged, LogData
@@ -396,7 +397,7 @@ async def test_a_burst_arrives_whole_while_little_of_it_waits(agent: Agent, log:
                 assert event.offset == size
                 size += len(event.data)
                 digest.update(event.data)
-            most = max(most, sum(cost for _, cost in reader._stream._messages))
+            most = max(most, reader.waiting_bytes)
         await process.wait()
     reader.close()
 
@@ -405,6 +406,42 @@ async def test_a_burst_arrives_whole_while_little_of_it_waits(agent: Agent, log:
         expected.update(b"%099d\n" % number * 10000)
     assert digest.digest() == expected.digest()
     assert most <= 262144 + 65536
+
+
+async def test_a_reader_that_stands_still_holds_up_nothing_but_itself(
+    agent: Agent, log: Path
+) -> None:
+    """60 MB are written and the log is renamed twice, while the reader takes nothing."""
+    code = (
+        "import os, sys\n"
+        "for turn in range(3):\n"
+        "    file = os.open(sys.argv[1], os.O_WRONLY | os.O_APPEND | os.O_CREAT)\n"
+        "    for number in range(20):\n"
+        "        os.write(file, b'%d:%097d\\n' % (turn, number) * 10000)\n"
+        "    if turn < 2:\n"
+        "        os.rename(sys.argv[1], '%s.%d' % (sys.argv[1], turn))\n"
+    )
+    window = 65536
+    process = psutil.Process(agent.hello["pid"])
+    log.write_bytes(b"begin\n")
+    async with following(agent, log, window=window) as seen:
+        await seen.until_text(b"begin\n")
+        before = process.memory_info().rss
+        writer = await asyncio.create_subprocess_exec(sys.executable, "-c", code, str(log))
+        await writer.wait()
+        await agent.call("clock")  # the agent has looked since
+
+        assert seen.reader.waiting_bytes <= window + 65536
+        assert process.memory_info().rss - before < 8 << 20
+        await seen.until(lambda: len(seen.text(2)) == 20 * 10000 * 100)
+
+    for turn in range(3):
+        part = b"".join(b"%d:%097d\n" % (turn, number) * 10000 for number in range(20))
+        assert seen.text(turn) == (b"begin\n" if turn == 0 else b"") + part
+    assert [change for change in seen.changes if change[0] != "missing"] == [
+        ("rotated", 1),
+        ("rotated", 2),
+    ]
 
 
 async def test_a_follow_that_cannot_begin_leaves_nothing_open(agent: Agent, tmp_path: Path) -> None:

@@ -236,3 +236,29 @@ async def test_two_rotations_between_two_samples_are_read_or_told(
     assert whole == b"".join(PARTS)
     assert b"".join(rest) == PARTS[0] + PARTS[2]
     assert lost == [None]
+
+
+async def test_a_deleted_log_is_read_as_long_as_its_server_writes_to_it(
+    site: Site, taken: list[bytes], tmp_path: Path
+) -> None:
+    stage = Stage(site, tmp_path / "held", "keep")
+    await stage.begin()
+    await stage.write(len(PARTS[0]))
+    stage.log.unlink()
+    await stage.write(len(PARTS[0] + PARTS[1]))
+    seen = b""
+
+    async with asyncio.timeout(LIMIT_S), aclosing(site.watch(stage.run, until="exit")) as watch:
+        async for _ in watch:
+            if b"".join(taken) == PARTS[0] + PARTS[1]:
+                break
+    async with (
+        asyncio.timeout(LIMIT_S),
+        aclosing(read_log(site.agent, stage.run, follow=True)) as reader,
+    ):
+        async for data in reader:
+            seen += data
+            if seen == PARTS[0] + PARTS[1]:
+                (stage.folder / "go-2").touch()
+            if seen == b"".join(PARTS):
+                break

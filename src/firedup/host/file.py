@@ -53,6 +53,11 @@ class LogReader:
             pid=position.pid,
         )
 
+    @property
+    def waiting_bytes(self) -> int:
+        """How much of the log has arrived and was not taken yet: at most the window and a frame."""
+        return self._stream.waiting_bytes
+
     def __aiter__(self) -> LogReader:
         return self
 

@@ -64,6 +64,11 @@ class Stream:
         """Whether the agent is done with it (messages may still wait to be read)."""
         return self.result is not None or self._error is not None
 
+    @property
+    def waiting_bytes(self) -> int:
+        """How much has arrived and was not taken yet."""
+        return sum(cost for _, cost in self._messages)
+
     def __aiter__(self) -> Stream:
         return self
 
