@@ -12,7 +12,8 @@ import psutil
 import pytest
 
 from firedup.host.address import parse_host
-from firedup.host.base import Host, LinkError, Trouble
+from firedup.host.base import Host, LinkError, OperationError, Trouble
+from firedup.host.file import append_file
 from firedup.host.link import Agent, open_agent
 from firedup.host.sshsetup import settle
 from tests.ssh_server import Boxes, SshBox, make_key
@@ -276,6 +277,15 @@ async def test_a_full_disk_at_login_is_told_apart(ssh_box: SshBox) -> None:
 
     assert error.trouble is Trouble.DISK_FULL
     assert "df -h" in str(error)
+
+
+async def test_a_disk_that_is_full_later_is_an_answer_and_no_trouble(ssh_box: SshBox) -> None:
+    async with open_agent(BOX) as agent:
+        with pytest.raises(OperationError) as caught:
+            await append_file(agent, "/dev/full", b"one line too many")
+
+    assert caught.value.code == "no-space"
+    assert "df -h" in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -96,7 +96,8 @@ class OperationError(HostError):
     exit_status = 2
 
     def __init__(self, code: str, what: str, *, where: str, evidence: str | None) -> None:
-        super().__init__(what, where=where, evidence=evidence)
+        todo = "Make room there: df -h, and df -i for inodes." if code == "no-space" else None
+        super().__init__(what, where=where, evidence=evidence, todo=todo)
         self.code = code
 
 
