@@ -125,7 +125,8 @@ def _insert_unseen(
                 made = Generation(len(listed), "rotated", at_ns, file.identity)
                 placed[made.number] = file
                 listed.append(made)
-            if not unseen and _has_skipped(files.get(before.number), files.get(after.number)):
+            ends = (files.get(before.number), files.get(after.number))
+            if not unseen and _has_skipped(*ends, found.files):
                 listed[-1] = replace(listed[-1], has_gap=True)
         if after.number in files:
             placed[len(listed)] = files[after.number]
@@ -145,11 +146,18 @@ def _between(
             yield file
 
 
-def _has_skipped(before: LogFile | None, after: LogFile | None) -> bool:
+def _has_skipped(before: LogFile | None, after: LogFile | None, files: Iterable[LogFile]) -> bool:
     """Whether a rotator that counts up moved more than one file away meanwhile: .2 and no .1."""
     if before is None or after is None:
         return False
-    one, other = _NUMBER.search(before.path), _NUMBER.search(after.path)
-    if one is None or (other is None and not after.is_log):
+    low, high = _number_of(after), _number_of(before)
+    if low is None or high is None:
         return False
-    return int(one[1]) - (int(other[1]) if other else 0) > 1
+    plain = [_number_of(file) for file in files if not file.is_packed]
+    between = [number for number in plain if number is not None and low < number < high]
+    return high - low > 1 and not between
+
+
+def _number_of(file: LogFile) -> int | None:
+    found = _NUMBER.search(file.path)
+    return 0 if file.is_log else int(found[1]) if found else None

@@ -1,0 +1,130 @@
+"""Generations of a log and the files that hold them, from samples alone."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from zlib import crc32
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from firedup.core.event import LogChanged, Sample
+from firedup.host.logfile import LogFile, LogFiles
+from firedup.session.generation import list_generations
+from firedup.session.telling import find_unrecorded, tell_log
+from firedup.session.trail import find_volumes, wanted_sizes
+from firedup.store.event import LogRange
+
+NS = 1_000_000_000
+LOG = "/srv/server.log"
+
+
+def sample(second: int, data: bytes, ino: int) -> Sample:
+    """What the keeper notes of a log that holds `data`."""
+    marks = {"log_head": crc32(data[:256]), "log_tail": crc32(data[-256:])}
+    return replace(Sample(second * NS, second * NS, len(data)), log_dev=1, log_ino=ino, **marks)
+
+
+def file(name: str, data: bytes, ino: int, sizes: frozenset[int], second: int = 0) -> LogFile:
+    """What the agent tells of a file."""
+    tails = {size: crc32(data[max(0, size - 256) : size]) for size in sizes if size <= len(data)}
+    return LogFile(
+        f"/srv/{name}",
+        1,
+        ino,
+        len(data),
+        second * NS,
+        is_log=name == "server.log",
+        head=crc32(data[:256]),
+        tail=crc32(data[-256:]),
+        tails={**tails, len(data): crc32(data[-256:])},
+    )
+
+
+def test_a_renamed_file_and_a_copy_are_found_and_a_stranger_is_not() -> None:
+    one, two, three = b"a" * 300, b"b" * 400, b"c" * 50
+    samples = [sample(1, one, 7), sample(2, two, 8), sample(3, three, 8)]
+    generations = list_generations((), samples)
+    sizes = wanted_sizes(generations)
+    files = (
+        file("server.log.2", one, 7, sizes),
+        file("server.log.1", two + b"more", 9, sizes),
+        file("server.log.old", b"x" * 500, 10, sizes),
+        file("server.log", three, 8, sizes),
+    )
+
+    volumes = find_volumes(generations, LogFiles(files, 4 * NS, 4 * NS), LOG, 0, None)
+
+    assert [volume.file and volume.file.path[5:] for volume in volumes] == [
+        "server.log.2",
+        "server.log.1",
+        "server.log",
+    ]
+    assert [(v.end, v.lost_bytes) for v in volumes] == [(300, 0), (404, 0), (50, 0)]
+    assert [v.generation.state for v in volumes] == ["opened", "rotated", "truncated"]
+
+
+def test_an_inode_that_is_used_again_is_another_file() -> None:
+    one, two = b"a" * 300, b"b" * 400
+    generations = list_generations((), [sample(1, one, 7), sample(2, two, 7)])
+    sizes = wanted_sizes(generations)
+    files = (file("server.log", two, 7, sizes),)
+
+    volumes = find_volumes(generations, LogFiles(files, 3 * NS, 3 * NS), LOG, 0, None)
+
+    assert [(v.file is not None, v.lost_bytes) for v in volumes] == [(False, 300), (True, 0)]
+
+
+def test_a_copy_that_lacks_the_last_bytes_leaves_a_gap_of_them() -> None:
+    data = b"a" * 300
+    samples = [sample(1, data, 7), sample(2, data + b"late", 7), sample(3, b"new", 7)]
+    generations = list_generations((), samples)
+    sizes = wanted_sizes(generations)
+    files = (file("server.log.1", data, 9, sizes), file("server.log", b"new", 7, sizes))
+
+    volumes = find_volumes(generations, LogFiles(files, 4 * NS, 4 * NS), LOG, 0, None)
+
+    assert [(v.end, v.lost_bytes) for v in volumes] == [(300, 4), (3, 0)]
+
+
+STEPS = st.lists(st.tuples(st.integers(0, 2), st.integers(1, 400)), min_size=1, max_size=20)
+
+
+@given(STEPS, st.integers(0, 19))
+def test_what_was_told_once_is_never_told_again(steps: list[tuple[int, int]], cut: int) -> None:
+    """A session that records the first part and one that comes later agree on every place."""
+    data, ino, samples = b"", 1, []
+    written: list[tuple[int, bytes]] = []
+    for second, (move, size) in enumerate(steps, 1):
+        if move == 1 and data:
+            written.append((ino, data))
+            ino, data = ino + 1, b""
+        data += bytes([second]) * size
+        samples.append(sample(second, data, ino))
+    written.append((ino, data))
+
+    def tell(recorded: list[LogChanged | LogRange], upto: int) -> list[LogChanged | LogRange]:
+        generations = list_generations(recorded, samples[:upto])
+        sizes = wanted_sizes(generations)
+        there = [(n, d) for n, d in written if n <= (samples[upto - 1].log_ino or 0)]
+        there[-1] = (there[-1][0], there[-1][1][: samples[upto - 1].log_size])
+        files = [
+            file("server.log" if n == there[-1][0] else f"server.log.{n}", d, n, sizes)
+            for n, d in there
+        ]
+        volumes = find_volumes(generations, LogFiles(tuple(files), 0, 0), LOG, 0, None)
+        known = [event for event in recorded if isinstance(event, LogRange)]
+        return list(find_unrecorded(volumes, list(tell_log(volumes)), known))
+
+    early = tell([], min(cut + 1, len(samples)))
+    late = tell(early, len(samples))
+    ranges = [event for event in early + late if isinstance(event, LogRange)]
+    again = tell(early + late, len(samples))
+
+    assert again == []
+    assert not [e for e in early + late if isinstance(e, LogChanged) and e.state == "gap"]
+    ends = dict.fromkeys(range(len(written)), 0)
+    for event in ranges:
+        assert event.offset == ends[event.generation]
+        ends[event.generation] += event.length
+    assert list(ends.values()) == [len(d) for _, d in written]
