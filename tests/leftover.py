@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
+import subprocess
+from collections.abc import Iterator
+from typing import AnyStr
 
 import psutil
 
@@ -11,7 +14,7 @@ ROUNDS = 20  # a process may start another one while the list is read
 
 
 def kill_left(state: str | os.PathLike[str]) -> None:
-    """Kill every process that was started with the state folder `state`, except this one."""
+    """Kill every process, except this one, whose state folder is `state` or lies in it."""
     for _ in range(ROUNDS):
         found = [process for process in psutil.process_iter() if _lives_in(process, str(state))]
         if not found:
@@ -22,11 +25,22 @@ def kill_left(state: str | os.PathLike[str]) -> None:
         psutil.wait_procs(found, timeout=1)
 
 
+@contextlib.contextmanager
+def ending(process: subprocess.Popen[AnyStr]) -> Iterator[subprocess.Popen[AnyStr]]:
+    """Wait for `process` at the end, but not for ever: it is killed when the test has failed."""
+    with process:
+        try:
+            yield process
+        except BaseException:
+            process.kill()
+            raise
+
+
 def _lives_in(process: psutil.Process, state: str) -> bool:
     try:
         return (
             process.pid != os.getpid()
-            and process.environ().get("XDG_STATE_HOME") == state
+            and f"{process.environ().get('XDG_STATE_HOME')}/".startswith(f"{state}/")
             and process.status() != psutil.STATUS_ZOMBIE
         )
     except psutil.Error:

@@ -113,16 +113,11 @@ def test_a_reader_that_goes_away_is_no_error(log: Path, shell: Shell) -> None:
     ("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["int", "term"]
 )
 def test_a_signal_ends_a_command_that_waits_for_input(
-    number: signal.Signals, status: int, tmp_path: Path
+    number: signal.Signals, status: int, tmp_path: Path, shell: Shell
 ) -> None:
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
-    process = subprocess.Popen(
-        [sys.executable, "-m", "firedup", "explain", str(fifo)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    process = shell.start("explain", str(fifo))
     with fifo.open("wb"):  # blocks until the command has opened it, too
         process.send_signal(number)
         outcome = finish(process)

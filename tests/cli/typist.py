@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from leftover import kill_left
 from port import free_port
 
 from firedup.testing.program import make_program
@@ -39,10 +41,11 @@ class Shell:
     """Types commands, as a user with a home of his own."""
 
     folder: Path
+    started: list[subprocess.Popen[str]] = field(default_factory=list)
 
     def start(self, *words: str) -> subprocess.Popen[str]:
         """A command that goes on."""
-        return subprocess.Popen(
+        process = subprocess.Popen(
             [sys.executable, "-m", "firedup", *words],
             cwd=self.folder,
             stdin=subprocess.DEVNULL,
@@ -51,6 +54,17 @@ class Shell:
             text=True,
             start_new_session=True,
         )
+        self.started.append(process)
+        return process
+
+    def end(self) -> None:
+        """Kill what goes on, and close what was not read."""
+        kill_left(os.environ["XDG_STATE_HOME"])
+        for process in self.started:
+            process.kill()
+            for stream in filter(None, (process.stdout, process.stderr)):
+                stream.close()
+            process.wait()
 
     def run(self, *words: str) -> Outcome:
         """A command to its end."""

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from compiled import builtin_matcher
+from leftover import kill_left
 
 from firedup.core.error import UsageError
 from firedup.demo import scene as scenes
@@ -93,7 +94,11 @@ def loading_demo() -> Iterator[subprocess.Popen[str]]:
         for line in process.stdout:
             if line.split()[2:3] == ["load-weights"]:  # it may add what the stage before took
                 break
-        yield process
+        try:
+            yield process
+        except BaseException:  # else the end of this block waits for the whole story
+            kill_left(os.environ["XDG_STATE_HOME"])
+            raise
 
 
 @real_engine

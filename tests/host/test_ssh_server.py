@@ -5,6 +5,7 @@ import shlex
 import subprocess
 
 import pytest
+from leftover import ending
 
 from tests.ssh_server import SshBox
 
@@ -46,16 +47,17 @@ def test_a_way_that_is_cut_refuses_until_it_is_healed(ssh_box: SshBox) -> None:
 @pytest.mark.parametrize("way", ["sessions", "proxy"])
 def test_a_running_session_breaks_when_it_is_told_to(ssh_box: SshBox, way: str) -> None:
     client = shlex.split(os.environ["FIREDUP_SSH"])
-    with subprocess.Popen(
+    session = subprocess.Popen(
         [*client, ssh_box.name, "echo begun; cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    ) as process:
+    )
+    with ending(session) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"begun\n"
         if way == "sessions":
             ssh_box.kill_sessions()
         else:
             ssh_box.cut()
-        assert process.wait(30) == 255
+        assert process.wait(100) == 255
 
 
 def test_what_a_login_prints_and_its_shell_can_be_chosen(ssh_box: SshBox) -> None:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from leftover import ending
 
 from firedup.testing.program import make_module, make_program
 from firedup.testing.recorded import load_recorded
@@ -265,7 +266,7 @@ def test_silent_work_burns_cpu(start):
 def test_a_program_looks_like_an_installed_console_script(tmp_path):
     program = make_program(tmp_path, "sglang", Script((line(0, "port @PORT@"),), Http()))
     command = [str(program), "serve", "--model-path", "m", "--port", "0"]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, bufsize=0) as process:
+    with ending(subprocess.Popen(command, stderr=subprocess.PIPE, bufsize=0)) as process:
         port = read_until(process, b"\n").split()[-1]
         words = Path(f"/proc/{process.pid}/cmdline").read_bytes().split(b"\0")
         process.terminate()
@@ -316,7 +317,7 @@ def test_a_recorded_run_is_repeated_with_its_answers_and_its_stop(recorded_run):
 def test_a_recording_is_played_by_the_program_at_the_asked_speed(recorded_run):
     argv = [sys.executable, "-m", "firedup.testing.engine", "--recording", str(recorded_run)]
     command = [*argv, "--speed", "50", "--", "--port", "0"]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, bufsize=0) as process:
+    with ending(subprocess.Popen(command, stderr=subprocess.PIPE, bufsize=0)) as process:
         seen = read_until(process, b"ready to roll!\n")
         process.terminate()
         last, _ = process.stderr.read(), process.wait()
