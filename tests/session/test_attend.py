@@ -1,6 +1,7 @@
 """A log whose server somebody else started: its process is found and judged all the same."""
 
 import asyncio
+import contextlib
 import os
 import signal
 import subprocess
@@ -43,7 +44,7 @@ def watch(site: Site, log: Path) -> Watch:
     def begin(
         *, pid: int | None = None, matcher: Matcher | None = None, **how: Any
     ) -> AsyncIterator[Snapshot]:
-        watching = Watching(**{"timeout_s": 60, **how})
+        watching = Watching(**{"timeout_s": 600, **how})
         matcher = matcher or site.matcher
         snapshots = watch_log(site.agent, site.catalogue, matcher, str(log), watching, pid=pid)
         site.watches.append(snapshots)
@@ -71,7 +72,8 @@ def start(log: Path) -> Iterator[Start]:
     for process in started:
         if process.returncode is None:
             for child in [*psutil.Process(process.pid).children(recursive=True), process]:
-                child.kill()
+                with contextlib.suppress(psutil.Error):
+                    child.kill()
             process.wait()
 
 
@@ -351,6 +353,7 @@ async def test_what_was_seen_is_told_when_the_time_is_over(
 ) -> None:
     script = recorded("s01_success.log")
     start(*site.serve(site.fake(replace(script, pieces=script.pieces[:20], http=None))))
+    await until(watch(until="exit"), lambda now: now.explanation.stage)  # it has begun
 
     last = await last_of(watch(timeout_s=1.0))
 

@@ -15,7 +15,7 @@ from itertools import accumulate
 from pathlib import Path
 
 import pytest
-from workbench import RUNS, Knowledge, Site, recorded
+from workbench import RUNS, Knowledge, Site, recorded, until
 
 from firedup.core.event import LogData
 from firedup.core.model import Snapshot
@@ -234,6 +234,7 @@ async def test_row_a_server_without_a_token_is_not_ready(
     monkeypatch.setattr("firedup.session.watch.LAST_LOOK_S", 0.2)
     script = recorded("s01_success.log", is_silent=True)
     run = await site.launch(site.serve(site.fake(script)))
+    await until(site.watch(run, until="exit"), lambda now: now.checks.log)
 
     lines = await classic_of(site.watch(run, timeout_s=2.0))
 

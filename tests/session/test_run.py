@@ -200,6 +200,7 @@ async def test_a_server_that_goes_on_refusing_is_not_ready_when_the_time_is_over
     monkeypatch.setattr("firedup.session.prober.RETRY_TOKEN_S", 0.05)
     program = site.program(HANDLER + "serve(lambda handler: handler.answer(400, b'no'))\n")
     run = await site.launch(site.serve(program))
+    await until(site.watch(run, until="exit"), lambda now: now.has_open_port)
 
     last = await site.conclude(run, timeout_s=1.5)
 

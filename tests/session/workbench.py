@@ -77,7 +77,7 @@ class Site:
 
     def watch(self, run: Run, agent: Agent | None = None, **how: Any) -> AsyncIterator[Snapshot]:
         """A watch over `run`, which ends with the test at the latest."""
-        watching = Watching(**{"timeout_s": 60, **how})
+        watching = Watching(**{"timeout_s": 600, **how})
         snapshots = watch_run(agent or self.agent, self.catalogue, self.matcher, run, watching)
         self.watches.append(snapshots)
         return snapshots
