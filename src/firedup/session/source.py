@@ -33,8 +33,8 @@ _NS = 1_000_000_000
 # How often its keeper is asked about a server that nothing else tells the end of.
 LOOK_S = 5.0
 WAIT_PAUSE_S = 1.0
-# After the end: how long its last words may take.
-DRAIN_S = 2.0
+# After the end: how long its last words may take on the way, and the reading of all that is kept.
+DRAIN_S, LAST_READ_S = 2.0, 20.0
 AGAIN_S, AGAIN_LAST_S = 0.2, 3.0
 # Lines written within this time are told as one piece.
 TOGETHER_NS = 100_000_000
@@ -97,7 +97,6 @@ class _Tap:
         self._start: str | None = None
         self._pid = _INSIDE
         self._dry = asyncio.Event()  # the printing program has ended
-        self._once_more = asyncio.Event()
         self._has_ended = False
 
     # ---- the log -----------------------------------------------------------------------------
@@ -126,10 +125,7 @@ class _Tap:
             await self._pour_once(agent, standing, follows=True)
             self._dry.set()
             pause_s = AGAIN_S if self._offset > before else min(pause_s * 2, AGAIN_LAST_S)
-            with suppress(TimeoutError):
-                async with asyncio.timeout(pause_s):
-                    await self._once_more.wait()
-            self._once_more.clear()
+            await asyncio.sleep(pause_s)
 
     async def _pour_once(self, agent: Agent, standing: Standing, *, follows: bool) -> None:
         sifter, decoder = Sifter(self._cursor), self._source.decoder()
@@ -144,7 +140,8 @@ class _Tap:
             self._cursor = sifter.cursor
         finally:
             stream.close()
-        if isinstance(decoder, StampedLines) and decoder.words:
+        is_last = self._start is not None and not follows  # of a container that may be gone
+        if isinstance(decoder, StampedLines) and decoder.words and not is_last:
             text = f"{argv[0]} said: {decoder.words[-1]}"
             self._watch.feed(Noted(self._watch.clock.boottime_ns(), text))
 
@@ -186,7 +183,7 @@ class _Tap:
             if process is not None:
                 tasks.append(group.create_task(self._take_samples(agent, process)))
             end = await self._await_end(agent, standing)
-            await self._drain()
+            await self._drain(agent, standing, tasks[0])
             for task in tasks:
                 task.cancel()
             self._feed_end(end)
@@ -271,13 +268,17 @@ class _Tap:
         status = waiter.result() if waiter.done() else None
         return (None, None) if status is None else split_status(status)
 
-    async def _drain(self) -> None:
-        """Wait for the server's last words: those that the keeper has now that it is over."""
-        self._dry.clear()
-        self._once_more.set()
+    async def _drain(self, agent: Agent, standing: Standing, pouring: asyncio.Task[None]) -> None:
+        """Read the server's last words: what its keeper still tells, and all that it has kept."""
+        if self._source.merges:  # the printing program ends with the server
+            with suppress(TimeoutError):
+                async with asyncio.timeout(DRAIN_S):
+                    await self._dry.wait()
+        pouring.cancel()
+        await asyncio.wait([pouring])
         with suppress(TimeoutError):
-            async with asyncio.timeout(DRAIN_S):
-                await self._dry.wait()
+            async with asyncio.timeout(LAST_READ_S):
+                await self._pour_once(agent, standing, follows=False)
 
     def _feed_end(self, end: Standing) -> None:
         clock = self._watch.clock
