@@ -55,7 +55,7 @@ def describe_exit(exited: Exited) -> str:
     if exited.code is not None:
         return f"exit status {exited.code}"
     if exited.error:
-        return f"ended; {exited.error}"
+        return f"ended; exit status unknown: {exited.error}"
     return "ended; exit status unknown"
 
 
