@@ -94,7 +94,7 @@ async def test_a_host_that_talks_without_end_is_left() -> None:
 
 
 async def test_a_host_that_says_nothing_is_left_in_time() -> None:
-    with pytest.raises(HostError, match=r"did not start within 0\.2 s"):
+    with pytest.raises(HostError, match=r"no answer within 0\.2 s"):
         async with open_agent(prefixed("sh", "-c", "exec sleep 60"), start_timeout_s=0.2):
             pass
 

@@ -16,6 +16,7 @@ from firedup.host.base import Host, LinkError, OperationError, Trouble
 from firedup.host.file import append_file
 from firedup.host.link import Agent, open_agent
 from firedup.host.sshsetup import settle
+from firedup.view.redact import clean
 from tests.ssh_server import Boxes, SshBox, make_key
 
 BOX = parse_host("box")
@@ -154,6 +155,7 @@ async def test_an_unknown_key_is_shown_and_not_accepted(ssh_box: SshBox) -> None
         ["ssh-keygen", "-lf", ssh_box.folder / "host_key.pub"], capture_output=True, text=True
     ).stdout.split()[1]
     assert error.trouble is Trouble.UNKNOWN_KEY
+    assert error.what == "box: its host key is unknown here"
     assert key in str(error)
     assert f"decide once with: ssh -F {ssh_box.config} box" in str(error)
     assert ssh_box.known_hosts.read_text() == ""
@@ -166,6 +168,7 @@ async def test_a_changed_key_is_refused(ssh_box: SshBox) -> None:
     error = await fail()
 
     assert error.trouble is Trouble.CHANGED_KEY
+    assert error.what == "box: its host key is not the known one"
     assert "ssh-keygen -R box" in str(error)
 
 
@@ -176,6 +179,9 @@ async def test_a_host_that_wants_a_password_is_told_apart(ssh_box: SshBox) -> No
 
     assert error.trouble is Trouble.NEEDS_ANSWER
     assert "ssh-copy-id box" in str(error)
+    assert error.what == "box: the login needs a password or another key"
+    assert error.todo is not None
+    assert clean(error.todo) == error.todo  # nothing in it is taken for a secret
 
 
 async def test_a_key_with_a_passphrase_is_not_asked_for(ssh_box: SshBox) -> None:
@@ -202,6 +208,7 @@ async def test_a_refused_connection_is_told_apart(ssh_box: SshBox) -> None:
 
     assert error.trouble is Trouble.UNREACHED
     assert "no SSH server listens" in str(error)
+    assert error.what == "box: not reached"
 
 
 async def test_an_unknown_name_is_told_apart(ssh_config: Path) -> None:
@@ -256,6 +263,7 @@ async def test_a_missing_interpreter_is_told_apart(ssh_box: SshBox) -> None:
     error = await fail(replace(BOX, python="python3.99"))
 
     assert error.trouble is Trouble.NO_PYTHON
+    assert error.what == "box: no Python that the agent can run with"
     assert "--python" in str(error)
 
 
@@ -276,6 +284,7 @@ async def test_a_full_disk_at_login_is_told_apart(ssh_box: SshBox) -> None:
     error = await fail()
 
     assert error.trouble is Trouble.DISK_FULL
+    assert error.what == "box: its disk is full"
     assert "df -h" in str(error)
 
 

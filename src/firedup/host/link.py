@@ -164,7 +164,7 @@ async def _start_once(
         async with asyncio.timeout(timeout_s):
             return protocol, await asyncio.shield(protocol.hello)
     except TimeoutError as error:
-        what = f"the agent did not start within {timeout_s:g} s"
+        what = f"no answer within {timeout_s:g} s"
         failure: LinkError = protocol.describe(what)
         await protocol.leave()
         raise failure from error

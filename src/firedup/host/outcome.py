@@ -10,6 +10,16 @@ from firedup.host.ssh import Ssh
 from firedup.host.sshtrouble import is_break
 
 _SHOWN = 2000  # characters of each output, the last ones
+# What kept an agent from starting, as a headline.
+_HEADLINES = {
+    Trouble.UNREACHED: "not reached",
+    Trouble.NEEDS_ANSWER: "the login needs a password or another key",
+    Trouble.UNKNOWN_KEY: "its host key is unknown here",
+    Trouble.CHANGED_KEY: "its host key is not the known one",
+    Trouble.NO_PLACE: "the container, pod or job is not there, or does not run",
+    Trouble.NO_PYTHON: "no Python that the agent can run with",
+    Trouble.DISK_FULL: "its disk is full",
+}
 _BREAK = re.compile(r"lost connection|unexpected EOF|websocket: close|i/o timeout", re.IGNORECASE)
 _NO_SHELL = re.compile(
     r"account is currently not available|nologin|not allowed to log ?in|no shell|"
@@ -19,11 +29,12 @@ _NO_SHELL = re.compile(
 
 
 def describe_outcome(
-    host: Host, what: str, status: int | None, *, stderr: str, banner: str | None
+    host: Host, what: str | None, status: int | None, *, stderr: str, banner: str | None
 ) -> LinkError:
     """The error for an agent that is gone. `banner` is what came before it, None once it had begun.
 
-    `status` is the exit status of the process here (negative: a signal), None while it runs.
+    `what` is the headline, None to have it say what kept the agent from starting. `status` is the
+    exit status of the process here (negative: a signal), None while it runs.
     """
     if banner is None:
         trouble, todo = _judge_end(host, status, stderr), None
@@ -36,7 +47,7 @@ def describe_outcome(
         why = f"killed by signal {-status}" if status < 0 else f"exit status {status}"
     return LinkError(
         trouble,
-        f"{host.name}: {what}",
+        _headline(host, trouble) if what is None else f"{host.name}: {what}",
         where=place_of(host),
         evidence="\n  ".join(evidence) or None,
         why=why,
@@ -58,9 +69,9 @@ def add_detail(host: Host, error: LinkError, said: str, key: str | None) -> Link
     if trouble is Trouble.UNKNOWN_KEY and key is not None:
         evidence.append(f"it shows the key {key}")
     text = "\n  ".join(part for part in evidence if part)
-    where = error.where
+    what = error.what if trouble is error.trouble else _headline(host, trouble)
     return LinkError(
-        trouble, error.what, where=where, evidence=text or None, why=error.why, todo=todo
+        trouble, what, where=error.where, evidence=text or None, why=error.why, todo=todo
     )
 
 
@@ -81,6 +92,10 @@ def describe_no_client(host: Host, program: str, reason: str | None) -> LinkErro
 def place_of(host: Host) -> str:
     """The way to the interpreter on a host, short enough to read."""
     return " → ".join((*(hop.word for hop in host.hops), host.python))
+
+
+def _headline(host: Host, trouble: Trouble) -> str:
+    return f"{host.name}: {_HEADLINES.get(trouble, 'the agent did not start')}"
 
 
 def _judge_end(host: Host, status: int | None, stderr: str) -> Trouble:

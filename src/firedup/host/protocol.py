@@ -129,9 +129,9 @@ class AgentProtocol(asyncio.SubprocessProtocol):
     # ---- ends
 
     def _end(self) -> None:
-        self._fail("the agent ended" if self._has_begun else "the agent did not start")
+        self._fail("the agent ended" if self._has_begun else None)
 
-    def _fail(self, what: str) -> None:
+    def _fail(self, what: str | None) -> None:
         if not self.ended.done():
             self._close(self.describe(what))
 
@@ -147,8 +147,11 @@ class AgentProtocol(asyncio.SubprocessProtocol):
         if self._transport is not None and not self._is_leaving:
             self._transport.close()
 
-    def describe(self, what: str) -> LinkError:
-        """The error that tells `what` and all that the process left behind."""
+    def describe(self, what: str | None) -> LinkError:
+        """The error that tells `what` and all that the process left behind.
+
+        `what` None: what kept it from starting.
+        """
         return describe_outcome(
             self.host,
             what,

@@ -94,7 +94,7 @@ _COMPLAINTS: tuple[tuple[str, Trouble, str], ...] = (
         r"Permission denied \((?P<ways>[^)]*)\)",
         Trouble.NEEDS_ANSWER,
         (
-            "The host takes none of the keys that need no typing. A key with a passphrase: "
+            "The host takes none of the keys that need no typing. A passphrase is typed once with "
             "ssh-add. No key there yet: ssh-copy-id {destination}. Another user: --host user@host."
         ),
     ),
