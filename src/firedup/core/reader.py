@@ -207,6 +207,8 @@ class LogReader:
         """Let a stage hit move the start, and say what that forgives."""
         was_ready, stages = self.startup.is_ready, self.startup.stages
         is_frame = entry.mark.shape is Shape.FRAME
+        if is_frame and hit.rule.stage is Stage.SERVING and self.startup.has_start_line:
+            return  # it works off requests; whether those of its warm-up, other lines tell
         rank = entry.mark.source.rank if is_frame else None
         has_moved = self.startup.feed(hit, entry.at, rank=rank)
         # A frame of a traceback shows where the engine was, not that it goes on.
