@@ -68,7 +68,7 @@ def list_generations(
         found[-1].identity = identity  # it is there, and empty
     numbers: list[int | None] = []
     for index, link in enumerate(links):
-        numbers.append(_find(found, at, link))
+        numbers.append(_find(found, at, links[index:]))
         if (number := numbers[-1]) is not None:
             at, last = number, index
             found[number].join(link)
@@ -118,15 +118,30 @@ class _Draft:
         )
 
 
-def _find(found: Sequence[_Draft], at: int, link: _Draft) -> int | None:
-    """The generation from `at` on that `link` shows; each is shown by one link at most."""
-    for number in range(at, len(found)):
-        one = found[number]
-        may_be = one.identity is None or one.identity == link.identity
-        is_before_next = number + 1 == len(found) or link.at_ns < found[number + 1].at_ns
-        if may_be and one.seen is None and is_before_next:
-            return number
-    return None
+def _find(found: Sequence[_Draft], at: int, links: Sequence[_Draft]) -> int | None:
+    """The generation from `at` on that the first link shows; each is shown by one at most.
+
+    A session that came after a log was copied and truncated has read the copy, and recorded that
+    file's identity, while the samples name the log.
+    """
+    link = links[0]
+    free = [
+        number
+        for number in range(at, len(found))
+        if found[number].seen is None
+        and (number + 1 == len(found) or link.at_ns < found[number + 1].at_ns)
+    ]
+    own = [n for n in free if found[n].identity in (None, link.identity)]
+    proofs = {(mark.offset, mark.tail) for mark in link.marks if mark.tail is not None}
+    sampled = {one.identity for one in links}
+    copies = [n for n in free if found[n].identity not in sampled and n not in own]
+    proved = [n for n in copies if any((m.offset, m.tail) in proofs for m in found[n].marks)]
+    if proved:
+        return proved[0]
+    is_copied = sum(one.identity == link.identity for one in links) > len(own)
+    if is_copied and own and copies and copies[0] < own[0]:
+        return copies[0]
+    return own[0] if own else None
 
 
 def _read_recorded(events: Iterable[Event | LogRange]) -> list[_Draft]:
