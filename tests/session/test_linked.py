@@ -11,7 +11,8 @@ import pytest
 from firedup.core.error import HostError
 from firedup.host.base import LinkError, OperationError, Trouble, local_host
 from firedup.host.link import Agent, open_agent
-from firedup.session.linked import MOST_PAUSE_S, SOUND_S, Patience, run_linked
+from firedup.session.linked import MOST_PAUSE_S, SOUND_S, LinkSpeaker, Patience, run_linked
+from firedup.session.prepared import prepare_linked
 
 CUT = LinkError(Trouble.LINK_DOWN, "the line was cut")
 REFUSED = LinkError(Trouble.UNREACHED, "connection refused")
@@ -164,3 +165,54 @@ async def test_a_cancelled_work_ends_even_when_the_link_breaks_at_that_moment() 
         await asyncio.wait([task], timeout=100)
 
         assert task.cancelled()
+
+
+async def test_what_a_break_interrupts_is_prepared_anew_with_a_link_that_is_held(
+    agent: Agent,
+) -> None:
+    story, said, tried = Story(REFUSED), [], []
+    patience = replace(Patience(), open=_open_after(story))
+
+    async def prepare(agent: Agent) -> Agent:
+        tried.append(agent)
+        if len(tried) == 1:
+            raise CUT
+        return agent
+
+    async with prepare_linked(agent, prepare, LinkSpeaker(said.append), patience) as made:
+        assert made is tried[1] is not agent
+        assert (await made.call("clock"))["boottime_ns"] > 0
+
+    assert not made.is_alive
+    assert said == ["the link is down: the line was cut", "the link is up again"]
+
+
+def _open_after(story: Story) -> Callable[[Agent, float], object]:
+    """Links that fail as the story has it, and then are real ones."""
+
+    @asynccontextmanager
+    async def open_real(agent: Agent, try_s: float) -> AsyncIterator[Agent]:
+        async with story.open(agent, try_s), open_agent(agent.host) as renewed:
+            yield renewed
+
+    return open_real
+
+
+async def test_a_preparation_ends_when_the_host_is_given_up(agent: Agent) -> None:
+    story = Story(*[REFUSED] * 1000, lost_after_s=30.0)
+
+    with pytest.raises(LinkError, match="not reached for 30 s"):
+        async with prepare_linked(agent, break_until(1, story), story, story.patience):
+            pass
+
+
+async def test_a_preparation_that_is_refused_is_not_tried_again(agent: Agent) -> None:
+    story = Story()
+
+    async def prepare(agent: Agent) -> None:
+        raise OperationError("denied", "not yours", where="here", evidence=None)
+
+    with pytest.raises(OperationError, match="not yours"):
+        async with prepare_linked(agent, prepare, story, story.patience):
+            pass
+    assert story.told == []

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import aclosing, closing
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -20,6 +21,7 @@ from firedup.host.file import follow_log
 from firedup.host.link import Agent, open_agent
 from firedup.host.run import watch_run as watch_end
 from firedup.profile.pipeline import Pipeline
+from firedup.session.history import History, load_history
 from firedup.session.registry import Run, find_run
 from firedup.session.run import watch_run
 from firedup.session.watch import Watching
@@ -198,6 +200,26 @@ async def test_an_agent_killed_under_a_living_client_is_replaced_and_nothing_is_
     assert last.explanation.notes == ()
     assert b"".join(taken) == Path(run.log).read_bytes()
     assert story(replay(site, run)) == story(expected)
+
+
+async def test_an_agent_killed_while_the_past_is_read_is_replaced(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = await site.launch(site.serve(site.fake(SCRIPTS["no-cause"])))
+    await site.conclude(run, until="exit")
+    said: list[str] = []
+    async with open_agent(local_host()) as doomed:
+
+        async def break_once(agent: Agent, *given: Any, **named: Any) -> History:
+            if agent is doomed:
+                psutil.Process(doomed.hello["pid"]).kill()
+            return await load_history(agent, *given, **named)
+
+        monkeypatch.setattr("firedup.session.run.load_history", break_once)
+        last = await last_of(site.watch(run, doomed, until="exit", say=said.append))
+
+    assert last.explanation.verdict is Verdict.CRASHED
+    assert said == ["the link is down: local: the agent ended", "the link is up again"]
 
 
 async def kill_agents(site: Site, run: Run, points: list[int]) -> None:

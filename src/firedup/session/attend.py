@@ -26,6 +26,8 @@ from firedup.session.clock import HostClock
 from firedup.session.family import find_writers
 from firedup.session.find import find_writer
 from firedup.session.history import position_after
+from firedup.session.linked import LinkSpeaker, Patience
+from firedup.session.prepared import prepare_linked
 from firedup.session.sample import feed_samples
 from firedup.session.watch import Watch, Watching
 
@@ -56,6 +58,29 @@ async def watch_log(
     The process is looked for by itself unless `pid` names it. A log that is not there yet is
     waited for. A stale one is explained at once.
     """
+
+    async def prepare(agent: Agent) -> Watch:
+        return await _prepare(agent, catalogue, matcher, log, watching, pid, engine)
+
+    speaker, patience = LinkSpeaker(watching.say), Patience(watching.lost_after_s)
+    async with prepare_linked(agent, prepare, speaker, patience) as watch:
+        if not watch.feeders:
+            yield watch.look()
+            return
+        async with aclosing(watch.snapshots()) as snapshots:
+            async for snapshot in snapshots:
+                yield snapshot
+
+
+async def _prepare(
+    agent: Agent,
+    catalogue: Catalogue,
+    matcher: Matcher,
+    log: str,
+    watching: Watching,
+    pid: int | None,
+    engine: str | None,
+) -> Watch:
     base = str(agent.hello["cwd"] if agent.host.is_local else agent.hello["home"])
     path = posixpath.normpath(posixpath.join(base, log))
     facts = await stat_file(agent, path)
@@ -78,8 +103,8 @@ async def watch_log(
         watch.position = await position_after(agent, path, *pipeline.log_position)
     if settled.why_abandoned is not None:
         pipeline.feed(Ended(clock.boottime_ns(), reason=settled.why_abandoned, is_abandoned=True))
-        yield watch.look()
-        return
+        watch.feeders = []
+        return watch
     watch.feed(begun)
     if settled.process is not None:
         guide.adopt(settled.process)
@@ -87,9 +112,7 @@ async def watch_log(
         # A log that comes into being has a writer, and what it says is judged by that process.
         watch.gate = guide.await_writer
     watch.feeders.append(guide.attend)
-    async with aclosing(watch.snapshots()) as snapshots:
-        async for snapshot in snapshots:
-            yield snapshot
+    return watch
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,25 @@ class Listener(Protocol):
         """The link broke or a try failed; the next one is made in `pause_s` (None: right now)."""
 
 
+class LinkSpeaker:
+    """Says in a line each that the link broke and that it is up again."""
+
+    def __init__(self, say: Callable[[str], None]) -> None:
+        self._say = say
+        self._is_down = False
+
+    async def link_up(self, agent: Agent) -> None:  # noqa: ARG002 - the work is given it too
+        """The link was renewed."""
+        self._is_down = False
+        self._say("the link is up again")
+
+    def link_down(self, error: HostError, pause_s: float | None) -> None:  # noqa: ARG002
+        """Each break is said once, however many tries follow."""
+        if not self._is_down:
+            self._say(f"the link is down: {error.what}")
+        self._is_down = True
+
+
 @dataclass(frozen=True, slots=True)
 class Patience:
     """How broken links are renewed.

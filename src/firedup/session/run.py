@@ -29,6 +29,7 @@ from firedup.session.history import (
     replay_history,
 )
 from firedup.session.hook import Teller, attend_run, run_hooks
+from firedup.session.prepared import watch_prepared
 from firedup.session.recorder import Recorder
 from firedup.session.registry import Run
 from firedup.session.sample import feed_samples
@@ -39,8 +40,11 @@ async def watch_run(
     agent: Agent, catalogue: Catalogue, matcher: Matcher, run: Run, watching: Watching
 ) -> AsyncIterator[Snapshot]:
     """Watch `run` from its beginning (what is recorded is replayed) to a conclusion."""
-    watch = await _prepare(agent, catalogue, matcher, run, watching)
-    async with aclosing(watch.snapshots()) as snapshots:
+
+    async def prepare(agent: Agent) -> Watch:
+        return await _prepare(agent, catalogue, matcher, run, watching)
+
+    async with aclosing(watch_prepared(agent, prepare, watching)) as snapshots:
         async for snapshot in snapshots:
             yield snapshot
 

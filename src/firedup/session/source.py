@@ -25,6 +25,7 @@ from firedup.profile.pipeline import Pipeline
 from firedup.profile.schema import Catalogue
 from firedup.session.clock import HostClock
 from firedup.session.find import find_told
+from firedup.session.prepared import watch_prepared
 from firedup.session.reach import ask_through, reach
 from firedup.session.sample import feed_samples
 from firedup.session.watch import Watch, Watching
@@ -58,26 +59,30 @@ async def watch_source(
 
     UsageError when there is no such server. One that has ended is explained at once.
     """
-    standing = await source.look(agent)
-    clock = await HostClock.read(agent)
-    pipeline = Pipeline(
-        matcher,
-        year=datetime.fromtimestamp(clock.wall_ns() / _NS, UTC).year,
-        engine=engine,
-        tail_lines=watching.tail_lines,
-        highlight=watching.highlight,
-    )
-    watch = Watch(agent, pipeline, clock, watching, log=source.word)
-    tap = _Tap(watch, catalogue, source, engine)
-    watch.feed(Noted(clock.boottime_ns(), APPROXIMATE.format(source.word.partition(":")[0])))
-    watch.feeders = [tap.attend]
-    if not standing.is_waiting:
-        # Nothing that the log says is believed before it is known how its server stands.
-        await tap.read_past(agent, standing)
-        await tap.take_up(agent, standing)
-        if not standing.is_running:
-            watch.feeders = []
-    async with aclosing(watch.snapshots()) as snapshots:
+
+    async def prepare(agent: Agent) -> Watch:
+        standing = await source.look(agent)
+        clock = await HostClock.read(agent)
+        pipeline = Pipeline(
+            matcher,
+            year=datetime.fromtimestamp(clock.wall_ns() / _NS, UTC).year,
+            engine=engine,
+            tail_lines=watching.tail_lines,
+            highlight=watching.highlight,
+        )
+        watch = Watch(agent, pipeline, clock, watching, log=source.word)
+        tap = _Tap(watch, catalogue, source, engine)
+        watch.feed(Noted(clock.boottime_ns(), APPROXIMATE.format(source.word.partition(":")[0])))
+        watch.feeders = [tap.attend]
+        if not standing.is_waiting:
+            # Nothing that the log says is believed before it is known how its server stands.
+            await tap.read_past(agent, standing)
+            await tap.take_up(agent, standing)
+            if not standing.is_running:
+                watch.feeders = []
+        return watch
+
+    async with aclosing(watch_prepared(agent, prepare, watching)) as snapshots:
         async for snapshot in snapshots:
             yield snapshot
 

@@ -14,7 +14,7 @@ from firedup.host.link import Agent
 from firedup.host.run import ServerExit, watch_run
 from firedup.host.tunnel import carry_connection
 from firedup.probe.target import make_target
-from firedup.session.linked import Patience, run_linked
+from firedup.session.linked import LinkSpeaker, Patience, run_linked
 from firedup.session.registry import Run
 
 LOOPBACK = "127.0.0.1"
@@ -55,6 +55,7 @@ class Tunnel:
         self._port: int = run.spec.port
         self._address = make_target(agent, run.spec, None).address
         self._say = say
+        self._speaker = LinkSpeaker(say)
         self._is_up = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
         self._end: Exited | None = None
@@ -84,14 +85,13 @@ class Tunnel:
                 await asyncio.wait(self._tasks)
         return self._end
 
-    async def link_up(self, agent: Agent) -> None:  # noqa: ARG002 - the work is given it too
+    async def link_up(self, agent: Agent) -> None:
         """The link was renewed."""
-        self._say("the link is up again")
+        await self._speaker.link_up(agent)
 
-    def link_down(self, error: HostError, pause_s: float | None) -> None:  # noqa: ARG002
+    def link_down(self, error: HostError, pause_s: float | None) -> None:
         """Connections end with the link that carried them; new ones wait for the next."""
-        if self._is_up.is_set():
-            self._say(f"the link is down: {error.what}")
+        self._speaker.link_down(error, pause_s)
         self._is_up.clear()
 
     async def _listen(self, bind: str, port: int | None) -> asyncio.Server:

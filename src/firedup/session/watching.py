@@ -17,6 +17,7 @@ class Watching:
     up (None: never). `tail_lines` and `highlight` are for the classic
     format. `tick_s` is the longest time between two snapshots. `prompt` and `max_tokens` shape the
     first tokens, None takes the least that proves readiness; they must come within `token_s`.
+    `say` is told what becomes of the link while there is nothing to show yet.
     """
 
     until: str = "ready"
@@ -29,3 +30,4 @@ class Watching:
     max_tokens: int | None = None
     token_s: float = DEADLINE_S
     clean: Callable[[str], str] | None = None  # for a log line on its way to a hook
+    say: Callable[[str], None] = lambda _: None
