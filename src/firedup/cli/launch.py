@@ -67,14 +67,7 @@ async def _launch_and_watch(order: Order, catalogue: Catalogue, given: Mapping[s
 def _add_doubt(error: LinkError, host: str) -> LinkError:
     """The link broke on the way: whether the server began is for the host to say."""
     todo = f"Whether the server began is not known here: firedup ps --all --host {quote(host)}"
-    return LinkError(
-        error.trouble,
-        error.what,
-        where=error.where,
-        evidence=error.evidence,
-        why=error.why,
-        todo="\n".join(filter(None, (error.todo, todo))),
-    )
+    return error.advise(todo)
 
 
 async def _launch_whole(launching: Coroutine[Any, Any, Run]) -> Run:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -19,6 +20,7 @@ from firedup.cli.say import say_aside
 from firedup.cli.show import read_showing, show_snapshots
 from firedup.cli.watching import conclude, read_watching, say_goes_on, say_launched
 from firedup.core.error import FiredupError
+from firedup.core.model import Snapshot
 from firedup.core.rule import Matcher
 from firedup.host.link import Agent
 from firedup.profile.schema import Catalogue
@@ -99,11 +101,12 @@ async def watch_members(
     feeds = [feed_of(member, catalogue, make_matcher) for member in members]
     watch = NodesWatch(feeds, read_watching(given, showing))
     head = members[0].run
+    latest: deque[Snapshot] = deque(maxlen=1)
     try:
-        last = await show_snapshots(watch.snapshots(), showing)
+        last = await show_snapshots(watch.snapshots(), showing, latest.append)
     except asyncio.CancelledError:
         if head is not None:
-            say_goes_on(head)
+            say_goes_on(head, *latest)
         raise
     if head is not None:
         remember_run(head, last)

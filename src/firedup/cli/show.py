@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import aclosing, contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -60,13 +60,21 @@ def read_showing(given: Mapping[str, Any]) -> Showing:
     )
 
 
-async def show_snapshots(snapshots: AsyncIterator[Snapshot], showing: Showing) -> Snapshot | None:
-    """Show each snapshot as it comes; the last one, None when there was none."""
+async def show_snapshots(
+    snapshots: AsyncIterator[Snapshot],
+    showing: Showing,
+    note: Callable[[Snapshot], object] = lambda _: None,
+) -> Snapshot | None:
+    """Show each snapshot as it comes; the last one, None when there was none.
+
+    `note` is given each of them too, for those who need the newest when this is broken off.
+    """
     last: Snapshot | None = None
     with _open_view(showing) as view:
         async with aclosing(snapshots) as stream:  # type: ignore[type-var]
             async for snapshot in stream:
                 last = snapshot
+                note(snapshot)
                 _print(view.feed(snapshot))
         if last is not None:
             _print(view.close(last))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections import deque
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,8 +14,10 @@ from firedup.cli.index import remember_run
 from firedup.cli.knowledge import match_server
 from firedup.cli.links import LOCAL
 from firedup.cli.option import read_limit
+from firedup.cli.say import say_aside
 from firedup.cli.show import Showing, read_showing, show_snapshots
 from firedup.core.model import Snapshot
+from firedup.host.base import LinkError
 from firedup.host.link import Agent
 from firedup.profile.schema import Catalogue
 from firedup.profile.words import LOOP_HIGHLIGHT
@@ -23,6 +26,8 @@ from firedup.session.run import watch_run
 from firedup.session.status import NO_CONCLUSION, exit_status
 from firedup.session.watch import Watching
 from firedup.view.redact import clean
+
+_UNKNOWN = "Whether the server goes on is not known."
 
 
 def read_watching(given: Mapping[str, Any], showing: Showing) -> Watching:
@@ -35,6 +40,7 @@ def read_watching(given: Mapping[str, Any], showing: Showing) -> Watching:
         tail_lines=showing.tail_lines,
         highlight=re.compile(words) if showing.chosen == "classic" else None,
         clean=clean,
+        say=say_aside,
     )
 
 
@@ -47,11 +53,14 @@ async def watch_launched(
     matcher = match_server(catalogue, run.spec.engine)
     snapshots = watch_run(agent, catalogue, matcher, run, watching)
     remember_run(run, None)
+    latest: deque[Snapshot] = deque(maxlen=1)
     try:
-        last = await show_snapshots(snapshots, showing)
+        last = await show_snapshots(snapshots, showing, latest.append)
     except asyncio.CancelledError:
-        say_goes_on(run)
+        say_goes_on(run, *latest)
         raise
+    except LinkError as error:
+        raise error.advise(f"{_UNKNOWN} {_name_ways(run)}") from error
     remember_run(run, last)
     return conclude(last, given)
 
@@ -63,9 +72,11 @@ def conclude(last: Snapshot | None, given: Mapping[str, Any]) -> int:
     return exit_status(last, requires=frozenset(given["requires"]))
 
 
-def say_goes_on(run: Run) -> None:
-    """What somebody is told who breaks off the watching."""
-    click.echo(f"\nThe server goes on. {_name_ways(run)}", err=True)
+def say_goes_on(run: Run, latest: Snapshot | None = None) -> None:
+    """What somebody is told who breaks off the watching; `latest` is what was shown last."""
+    is_seen = latest is None or latest.link is None
+    said = "The server goes on." if is_seen else f"There is no link to the host. {_UNKNOWN}"
+    click.echo(f"\n{said} {_name_ways(run)}", err=True)
 
 
 def say_launched(run: Run, *, as_json: bool) -> None:

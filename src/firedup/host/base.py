@@ -85,6 +85,17 @@ class LinkError(HostError):
         super().__init__(what, where=where, evidence=evidence, why=why, todo=todo)
         self.trouble = trouble
 
+    def advise(self, todo: str) -> LinkError:
+        """The same error with more advice."""
+        return LinkError(
+            self.trouble,
+            self.what,
+            where=self.where,
+            evidence=self.evidence,
+            why=self.why,
+            todo="\n".join(filter(None, (self.todo, todo))),
+        )
+
 
 class OperationError(HostError):
     """The host was reached and answered that something cannot be done there (exit status 2).
