@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from firedup.core.event import (
     Begun,
     Ended,
@@ -25,6 +27,7 @@ RULES = (
     Rule("load", "LOAD", "sglang", stage=Stage.LOAD_WEIGHTS, edge=Edge.BEGIN),
     Rule("up", "UP", "sglang", stage=Stage.READY, edge=Edge.BEGIN),
     Rule("oom", "OOM", "sglang", role=Role.CAUSE, failure="out-of-memory"),
+    Rule("slow", "SLOW", "sglang", role=Role.CAUSE, remedy="Less.", mentions=("--mem", "ALGO")),
     Rule("quit", "QUIT", "sglang", role=Role.WRAPPER),
     Rule("bye", "BYE", "sglang", role=Role.TEARDOWN, is_stop=True),
 )
@@ -188,3 +191,13 @@ def test_the_time_to_ready_is_that_of_the_proof_not_of_the_look() -> None:
     run = Run().log(1, "UP").prove(3)
 
     assert run.at(900).ready_after_s == 3.0
+
+
+def test_a_remedy_quotes_what_the_run_was_given() -> None:
+    spec = replace(SPEC, argv=("serve", "--mem", "0.9"), variables=(("ALGO", "Tree"),))
+    run = Run(spec).log(1, "LOAD").log(2, TRACE.replace("'x'", "SLOW"))
+    run.feed(Exited(3 * NS, 3 * NS, 7, code=1))
+
+    cause = run.pipeline.snapshot().explanation.cause
+    assert cause is not None
+    assert cause.remedy == "Less. This run has --mem 0.9, ALGO=Tree."

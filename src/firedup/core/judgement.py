@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from firedup.core.ending import cause_of_exit, cause_of_owner
 from firedup.core.lifecycle import Facts, judge
 from firedup.core.liveness import Liveness
+from firedup.core.mention import quote_settings
 from firedup.core.model import (
     Cause,
     Evidence,
@@ -52,7 +53,7 @@ class Judgement:
         out, reader = self.outside, self.reader
         facts = self.facts()
         verdict = judge(facts)
-        cause = self._cause(facts) if verdict is Verdict.CRASHED else None
+        cause = self._with_settings(self._cause(facts)) if verdict is Verdict.CRASHED else None
         return Explanation(
             engine=reader.engine,
             version=reader.version,
@@ -161,6 +162,13 @@ class Judgement:
             was_ready, last_line = facts.was_ready, self.last_line
             return cause_of_exit(exited, stage, was_ready=was_ready, last_line=last_line)
         return cause
+
+    def _with_settings(self, cause: Cause | None) -> Cause | None:
+        """The cause with what this run's own command says of the things that the remedy names."""
+        if cause is None or cause.remedy is None:
+            return cause
+        said = quote_settings(cause.mentions, self.readiness.spec)
+        return replace(cause, remedy=f"{cause.remedy} {said}") if said else cause
 
     def _findings(self, facts: Facts) -> Iterable[Finding]:
         """Findings that no single line makes."""

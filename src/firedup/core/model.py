@@ -97,6 +97,7 @@ class Cause:
     evidence: tuple[Evidence, ...] = ()
     at_ns: int | None = None  # host boottime
     role: str = "cause"  # or unclassified, victim, wrapper: what stands in for one
+    mentions: tuple[str, ...] = ()  # flags and variables that its remedy is about
     before: tuple[str, ...] = ()  # lines of the log around it
     after: tuple[str, ...] = ()
 

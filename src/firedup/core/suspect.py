@@ -139,6 +139,7 @@ def cause_of(suspect: Suspect) -> Cause:
         remedy=remedy,
         evidence=(Evidence("line", line.text[:MAX_LINE_CHARS], line.number or None, line.offset),),
         at_ns=suspect.at.host_ns,
+        mentions=rule.mentions if rule is not None else (),
         role=UNCLASSIFIED if suspect.role is None or suspect.is_weak else suspect.role.value,
     )
 

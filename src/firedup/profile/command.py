@@ -7,6 +7,7 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import takewhile
 
 from firedup.core.model import ServerSpec
 from firedup.profile.container import ContainerCommand, parse_container
@@ -32,15 +33,21 @@ def read_command(argv: Sequence[str], env: Mapping[str, str], catalogue: Catalog
     published on the host: None when it cannot be reached. `engine` is None for a program that no
     profile knows; then only common flags are read. Secrets stay in `argv` alone.
     """
+    before = takewhile(_ASSIGNMENT.match, argv)
+    given = {**env, **dict(word.split("=", 1) for word in before)}
+    wanted = catalogue.mentioned_variables
+    variables = tuple((name, value) for name, value in given.items() if name in wanted)
+    return replace(_read_words(argv, given, catalogue), variables=variables)
+
+
+def _read_words(argv: Sequence[str], env: Mapping[str, str], catalogue: Catalogue) -> ServerSpec:
     if (container := parse_container(argv)) is not None:
         return replace(_read_container(container, catalogue), argv=tuple(argv))
     for start in _starts(tuple(argv)):
         for profile in catalogue.profiles:
             rest = _arguments(start, profile.command)
             if rest is not None:
-                before = [w for w in argv if _ASSIGNMENT.match(w)]
-                additions = {**env, **dict(w.split("=", 1) for w in before)}
-                spec = _read(profile, rest, additions)
+                spec = _read(profile, rest, env)
                 return replace(spec, argv=tuple(argv), engine=profile.engine)
     generic = catalogue.profile(GENERIC)
     if generic is None:

@@ -163,6 +163,12 @@ class Catalogue:
         """The names of the engines that have a profile, without "generic"."""
         return tuple(p.engine for p in self.profiles if p.engine != GENERIC)
 
+    @property
+    def mentioned_variables(self) -> frozenset[str]:
+        """The environment variables that remedies speak of."""
+        mentions = (word for entry in self.entries for word in entry.rule.mentions)
+        return frozenset(word for word in mentions if not word.startswith("-"))
+
     def failure_class(self, failure: str) -> FailureClass | None:
         """What is known of the class called `failure`, or None when it is not known."""
         return next((c for c in self.classes if c.id == failure), None)
