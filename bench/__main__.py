@@ -1,7 +1,7 @@
 """Run one bench by name, or list them all.
 
-A bench is a module bench/NAME.py with `def main(argv: list[str]) -> Result`: it measures and
-returns its figures, the bars they are held against, and a table for people.
+A bench is a module bench/NAME.py, with `_` for each `-`, that has `def main(argv: list[str]) ->
+Result`: it measures and returns its figures, the bars they are held against, and a table.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ def list_benches() -> dict[str, str]:
             isinstance(node, ast.FunctionDef) and node.name == "main" for node in tree.body
         )
         if path.stem not in SHARED and has_main:
-            benches[path.stem] = (ast.get_docstring(tree) or "").partition("\n")[0]
+            benches[path.stem.replace("_", "-")] = (ast.get_docstring(tree) or "").partition("\n")[
+                0
+            ]
     return benches
 
 
@@ -42,7 +44,7 @@ def main(argv: list[str]) -> int:
     if name not in benches:
         print(f"bench: there is no {name}; there are: {', '.join(benches)}", file=sys.stderr)
         return 2
-    result = importlib.import_module(f"bench.{name}").main(arguments)
+    result = importlib.import_module(f"bench.{name.replace('-', '_')}").main(arguments)
     print(result["table"].rstrip("\n"))
     line = {"bench": name, **{key: result[key] for key in ("figures", "bars", "met")}}
     print(json.dumps(line, ensure_ascii=False))
