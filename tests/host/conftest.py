@@ -1,6 +1,8 @@
 """An agent on this machine with its own state folder, and servers that never outlive a test."""
 
+import asyncio
 import secrets
+import socket
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
@@ -8,6 +10,7 @@ from typing import Any
 
 import psutil
 import pytest
+from ear import Ear
 from leftover import kill_left
 
 from firedup.host.base import local_host
@@ -53,3 +56,26 @@ def is_alive() -> Callable[[int], bool]:
             return False
 
     return ask
+
+
+@pytest.fixture
+async def ear() -> AsyncIterator[Ear]:
+    listening = Ear()
+    server = await asyncio.start_server(listening.serve, "127.0.0.1", 0)
+    listening.port = server.sockets[0].getsockname()[1]
+    yield listening
+    server.close()
+
+
+@pytest.fixture
+def port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as found:
+        return int(found.getsockname()[1])
+
+
+@pytest.fixture
+def mood(tmp_path: Path) -> Path:
+    """The folder whose files say what the server answers."""
+    folder = tmp_path / "mood"
+    folder.mkdir()
+    return folder
