@@ -126,6 +126,32 @@ async def test_what_lies_in_the_run_folder_is_for_its_owner_alone(site: Site) ->
     assert {"container.id", "container.json"} <= set(modes)
 
 
+# Stands for a full disk: the container's facts cannot be written under their name.
+BLOCKED = 'mkdir "$XDG_STATE_HOME/firedup/runs/$FIREDUP_RUN/container.json"'
+
+
+async def test_the_exit_status_counts_where_the_facts_cannot_be_written(site: Site) -> None:
+    run = await site.launch(("docker", "run", "img", "sh", "-c", "exit 3"), setup=BLOCKED)
+
+    last = await site.conclude(run)
+
+    assert last.exit_code == 3
+    assert "Traceback" not in Path(run.log).read_text()
+
+
+async def test_a_container_is_seen_as_soon_as_its_facts_can_be_written(
+    site: Site, standin: Path
+) -> None:
+    run = await site.launch(("docker", "run", "-d", "img", "sleep", "600"), setup=BLOCKED)
+    snapshots = site.watch(run)
+    await until(snapshots, lambda _: (standin / "containers").is_dir())
+    Path(run.folder, "container.json").rmdir()
+
+    snapshot = await until(snapshots, lambda s: s.processes)
+
+    assert inside(standin)["pid"] in {process.pid for process in snapshot.processes}
+
+
 async def test_a_container_with_a_name_can_be_restarted(site: Site, standin: Path) -> None:
     command = site.serve(site.fake(recorded("s01_success.log")))
     host = ("--network", "host", "--name", "sgl")

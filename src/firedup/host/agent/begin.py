@@ -22,6 +22,7 @@ def become_server(
     `variables` are those of --env-file, over which the manifest's own win.
     """
     what = "the server could not be prepared"
+    words = ""
     try:
         os.setsid()
         null = os.open(os.devnull, os.O_RDONLY)
@@ -51,10 +52,13 @@ def become_server(
                 if number == len(commands):
                     raise
     except OSError as error:
-        write_all(report, f"{error.errno or 0} {what}".encode("utf-8", "replace"))
+        words = f"{error.errno or 0} {what}"
     except BaseException as error:  # noqa: BLE001 - the parent's code must not run twice
-        write_all(report, f"{errno.EINVAL} {what}: {error}".encode("utf-8", "replace"))
-    os._exit(127)
+        words = f"{errno.EINVAL} {what}: {error}"
+    try:
+        write_all(report, words.encode("utf-8", "replace"))
+    finally:  # also where the keeper is gone and nobody reads
+        os._exit(127)
 
 
 def forget_signals() -> None:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from typing import Any, Callable
 
 _FIND_S = 0.1
+_WRITE_AGAIN_S = 1.0  # between two tries on a disk that is full
 _POUR_AGAIN_S = 0.5  # between two tries to go on with a log that broke off
 _ENGINE_S = 10.0  # for the container engine's answer about an end
 _SIGNALS_IN = ("SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2")
@@ -40,6 +41,7 @@ class Carrier:
         self.facts = {}  # type: dict[str, Any]
         self.process = None  # type: Any  # a subprocess.Popen
         self.lock = threading.Lock()
+        self.is_found = threading.Event()  # or is known not to be there
 
     def run(self, commands: "list[list[str]]", report: int) -> int:
         """Runs the user's command (the first of `commands` that exists); the exit status.
@@ -59,10 +61,9 @@ class Carrier:
             signal.signal(getattr(signal, name), self._pass_on)
         import threading
 
-        finder = threading.Thread(target=self._find, daemon=True)
-        finder.start()
+        threading.Thread(target=self._find_and_note, daemon=True).start()
         status = self.process.wait()
-        finder.join(_FOUND_S)
+        self.is_found.wait(_FOUND_S)
         return self._finish(status)
 
     def _start(self, argv: "list[str]", **how: "Any") -> "Any":
@@ -90,8 +91,19 @@ class Carrier:
         if status == 0 and state.strip('"') in ("exited", "dead") and label not in ("null", '""'):
             self._ask("rm", "--", name)
 
-    def _find(self) -> None:
+    def _find_and_note(self) -> None:
         """In a thread: waits until the container is there and notes what and where it is."""
+        try:
+            state = self._find()
+            is_noted = state is None or self._note(state)
+        finally:
+            self.is_found.set()
+        while not is_noted:
+            time.sleep(_WRITE_AGAIN_S)
+            is_noted = self._write()
+
+    def _find(self) -> "dict[str, Any] | None":
+        """The state of the container once it is there, None when it will not be."""
         while not self.id:
             has_ended = self.process.poll() is not None
             self.id = self._read_id()
@@ -102,13 +114,12 @@ class Carrier:
         while self.id:
             state = self._inspect()
             if state is None or state["Status"] not in ("created", "configured", "initialized"):
-                if state is not None:
-                    self._note(state)
-                return
+                return state
             status = self.process.poll()
             if status or (status == 0 and not self.what["is_detached"]):
-                return  # it could not be started
+                return None  # it could not be started
             time.sleep(_FIND_S)
+        return None
 
     def _make_private(self) -> None:
         """The client writes its file as readable as the user's mask lets it."""
@@ -146,7 +157,7 @@ class Carrier:
         except ValueError:
             return None
 
-    def _note(self, state: "dict[str, Any]") -> None:
+    def _note(self, state: "dict[str, Any]") -> bool:
         """Writes container.json; a process that this host does not show is left out."""
         pid = int(state.get("Pid") or 0)
         stat = read_stat(pid) if pid else None
@@ -161,11 +172,17 @@ class Carrier:
                     "started": state.get("StartedAt"),
                 }
             )
-            self._write()
+        return self._write()
 
-    def _write(self) -> None:
-        text = json.dumps(self.facts).encode("ascii")
-        write_atomically(os.path.join(self.folder, "container.json"), text)
+    def _write(self) -> bool:
+        """False when it cannot be written now; without it the keeper has the exit status alone."""
+        with self.lock:
+            text = json.dumps(self.facts).encode("ascii")
+            try:
+                write_atomically(os.path.join(self.folder, "container.json"), text)
+            except OSError:
+                return False
+        return True
 
     # ---- its life ----------------------------------------------------------------------------
 
@@ -191,9 +208,7 @@ class Carrier:
         if not is_detached and (state is None or state["Status"] not in _GOING_ON):
             return self._end(code if state is None else state["ExitCode"], _oom_of(state))
         waiter = self._start(
-            [*self.client, "wait", "--", self.id],
-            stdout=_TO_PIPE,
-            stderr=_TO_NULL,
+            [*self.client, "wait", "--", self.id], stdout=_TO_PIPE, stderr=_TO_NULL
         )
         since = None if is_detached else _write_now()  # an attached client has been cut off
         while True:
@@ -223,7 +238,7 @@ class Carrier:
                 "signal": number,
                 "oom_killed": oom_killed,
             }
-            self._write()
+        self._write()
         return code & 255
 
 
@@ -272,4 +287,13 @@ def carry(
     elif what["is_detached"]:
         added = []
     argv[what["at"] : what["at"]] = added
-    os._exit(carrier.run(commands_of(dict(manifest, argv=argv)), report))
+    try:
+        status = carrier.run(commands_of(dict(manifest, argv=argv)), report)
+    except BaseException:
+        if carrier.process is None:
+            raise  # `report` is still open, and the caller tells
+        import traceback
+
+        traceback.print_exc()
+        status = 70
+    os._exit(status)
