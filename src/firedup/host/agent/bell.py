@@ -12,6 +12,7 @@ from firedup.host.agent.hook import (
     is_attended,
     make_payload,
     started_path,
+    take_back_telling,
 )
 from firedup.host.agent.run import read_json
 from firedup.host.agent.spawn import Helpers
@@ -76,11 +77,15 @@ class Bell:
             pass
 
     def _begin(self, event: str) -> None:
+        folder = self._folder
         try:
-            is_ours = begin_telling(self._folder, event)
+            is_ours = begin_telling(folder, event)
         except OSError:
             return
-        self._forget(event)
         if is_ours:
-            folder = self._folder
-            self._helpers.start(lambda: tell(folder, event))
+            try:
+                self._helpers.start(lambda: tell(folder, event))
+            except OSError:  # no more processes for now; a server may have them all
+                take_back_telling(folder, event)
+                return
+        self._forget(event)

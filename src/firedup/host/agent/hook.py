@@ -154,6 +154,14 @@ def begin_telling(folder: str, event: str) -> bool:
     return True
 
 
+def take_back_telling(folder: str, event: str) -> None:
+    """The telling could not begin after all and is left to whoever tries next."""
+    try:
+        os.unlink(started_path(folder, event))
+    except OSError:  # the folder is gone, and with it everything to tell
+        pass
+
+
 def claim_path(folder: str, event: str) -> str:
     """The file that says what is told of `event`."""
     return os.path.join(folder, f"hook-{event}.json")

@@ -77,14 +77,17 @@ class Judge:
             self._ask_s = now_s + (self.bell.grace_s if self.bell.is_attended else 0.0)
         if now_s < self._ask_s:
             return
-        self._is_asking = True
         recipe, folder = self._recipe, self._folder
         pids = [process["pid"] for process in sample["processes"]]
-        self._helpers.start(
-            lambda: ask_server(recipe, folder, pids, is_port_own=is_open),
-            lambda answers: self._take_answers(answers or {}, sample["at_ns"]),
-            limit_s=int(3 * recipe["token_s"]) + 30,
-        )
+        try:
+            self._helpers.start(
+                lambda: ask_server(recipe, folder, pids, is_port_own=is_open),
+                lambda answers: self._take_answers(answers or {}, sample["at_ns"]),
+                limit_s=int(3 * recipe["token_s"]) + 30,
+            )
+        except OSError:  # no more processes for now; the next sample asks again
+            return
+        self._is_asking = True
 
     def _take_answers(self, answers: "dict[str, Any]", at_ns: int) -> None:
         self._is_asking = False

@@ -159,15 +159,22 @@ class Keeper:
         next_s = time.monotonic()
         while not self.record.is_settled() or self.has_children or self.judge.bell.is_waiting:
             if self.has_children:
-                sight = (self.tree, self.ports, self.group)
-                if self.carried.is_meant:
-                    sight = self.carried.sight()
-                sample = take_sample(*sight, self.log)
-                self.record.add_sample(sample)
-                self.judge.take_sample(sample)
+                self._look()
             self.judge.bell.heed()
             next_s = max(next_s + _EVERY_S, time.monotonic())
             self._attend(next_s)
+
+    def _look(self) -> None:
+        sight = (self.tree, self.ports, self.group)
+        if self.carried.is_meant:
+            sight = self.carried.sight()
+        try:
+            sample = take_sample(*sight, self.log)
+        except OSError as error:  # such as no file left to open on this host
+            self.record.complain(f"sample not taken: {error}")
+            return
+        self.record.add_sample(sample)
+        self.judge.take_sample(sample)
 
     def _attend(self, until_s: float) -> None:
         """Reaps children until the next sample is due, or until the last of them is gone."""

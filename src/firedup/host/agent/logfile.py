@@ -40,10 +40,14 @@ def mark_log(path: str, pid: int) -> "dict[str, Any]":
     head = tail = None
     file = open_quietly(path)
     if file >= 0:
-        found = os.fstat(file)
-        head = _mark(file, min(_MARK_BYTES, found.st_size))
-        tail = _mark(file, found.st_size)
-        os.close(file)
+        try:
+            found = os.fstat(file)
+            head = _mark(file, min(_MARK_BYTES, found.st_size))
+            tail = _mark(file, found.st_size)
+        except OSError:  # a disk or a network file system that fails; a keeper goes on
+            head = tail = None
+        finally:
+            os.close(file)
     return {
         "log_size": found.st_size,
         "log_dev": found.st_dev,

@@ -39,7 +39,7 @@ class Record:
         try:
             self.write(name, value)
         except OSError as error:
-            self._complain(f"{name} not written: {error}")
+            self.complain(f"{name} not written: {error}")
             if os.path.isdir(self.folder):
                 return False
         self._owed = None
@@ -64,9 +64,9 @@ class Record:
                 os.ftruncate(self._samples, size)  # no half line before the next one
                 raise
         except OSError as error:
-            self._complain(f"sample not written: {error}")
+            self.complain(f"sample not written: {error}")
 
-    def _complain(self, text: str) -> None:
+    def complain(self, text: str) -> None:
         """Says a new trouble once, in keeper.log; that may be on the same full disk."""
         if text in self._complaints:
             return

@@ -70,6 +70,8 @@ class LogScan:
                 self._offset = 0
             self._identity = identity
             block = os.pread(file, _PIECE, self._offset)
+        except OSError:  # such as the stale handle of a network file system
+            return False
         finally:
             os.close(file)
         self._size = size if len(block) < _PIECE else -1
@@ -90,5 +92,7 @@ def find_in_tail(path: str, start: int, signs: Signs) -> bool:
         size = os.fstat(file).st_size
         begin = max(size - _TAIL, start if size >= start else 0)
         return signs.find(os.pread(file, _TAIL, begin))
+    except OSError:
+        return False
     finally:
         os.close(file)

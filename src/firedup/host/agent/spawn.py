@@ -59,15 +59,21 @@ class Helpers:
     ) -> None:
         """Runs `work` in a child; what it returns is given to `handler`, None if it failed.
 
-        After `limit_s` seconds the child is ended; 0 is no limit.
+        After `limit_s` seconds the child is ended; 0 is no limit. OSError when this user may have
+        no more processes or files.
         """
         read, write = os.pipe()
         own = _rename(HELPER_NAME)
-        pid = os.fork()
-        if pid == 0:
-            _run_apart(work, write, limit_s)
-        _rename(own)
-        os.close(write)
+        try:
+            pid = os.fork()
+            if pid == 0:
+                _run_apart(work, write, limit_s)
+        except OSError:
+            os.close(read)
+            raise
+        finally:
+            _rename(own)
+            os.close(write)
         self.pids.add(pid)
         self._waiting[pid] = (read, handler)
 
@@ -80,8 +86,16 @@ class Helpers:
         data = os.read(read, 65536)  # children write less than a pipe holds
         os.close(read)
         if handler is not None:
-            handler(json.loads(data.decode("ascii")) if data else None)
+            handler(_decode(data))
         return True
+
+
+def _decode(data: bytes) -> "Any":
+    """What a child has returned, None where it was ended before it had said all."""
+    try:
+        return json.loads(data.decode("ascii"))
+    except ValueError:
+        return None
 
 
 def _rename(name: str) -> str:
