@@ -100,7 +100,7 @@ async def _prepare(
     settled = await guide.settle(agent, facts, pid)
     if facts is not None:
         await _read_past(agent, path, facts.size, pipeline)
-        watch.position = await position_after(agent, path, *pipeline.log_position)
+        watch.intake.position = await position_after(agent, path, *pipeline.log_position)
     if settled.why_abandoned is not None:
         pipeline.feed(Ended(clock.boottime_ns(), reason=settled.why_abandoned, is_abandoned=True))
         watch.feeders = []
@@ -110,7 +110,7 @@ async def _prepare(
         guide.adopt(settled.process)
     else:
         # A log that comes into being has a writer, and what it says is judged by that process.
-        watch.gate = guide.await_writer
+        watch.intake.gate = guide.await_writer
     watch.feeders.append(guide.attend)
     return watch
 
@@ -219,7 +219,7 @@ class _Guide:
             if facts is None or not found.is_certain or self._process is not None:
                 continue
             if (silent_s := self._silent_s(facts)) > STALE_S:
-                await self._watch.catch_up(agent)
+                await self._watch.intake.catch_up(agent)
                 why, now_ns = _tell_abandoned(silent_s), self._watch.clock.boottime_ns()
                 self._watch.feed(Ended(now_ns, reason=why, is_abandoned=True))
                 return
@@ -230,7 +230,7 @@ class _Guide:
             samples = group.create_task(self._take_samples(agent, process))
             at_ns = await self._wait_end(agent, process)
             samples.cancel()
-            await self._watch.catch_up(agent)
+            await self._watch.intake.catch_up(agent)
             wall_ns = self._watch.clock.wall_ns()
             if self._watch.prober is not None:
                 self._watch.prober.is_done = True

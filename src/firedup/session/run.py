@@ -105,7 +105,7 @@ async def _prepare(
         watch.feeders = []
         return watch
     generation, offset = pipeline.log_position
-    watch.position = await position_after(
+    watch.intake.position = await position_after(
         agent,
         run.log,
         generation,
@@ -156,7 +156,7 @@ def _add_feeders(watch: Watch, catalogue: Catalogue, run: Run, begun: Begun, sin
                             feed_samples(agent, watch.feed, server, run.log)
                         )
                     continue
-                await watch.catch_up(agent)
+                await watch.intake.catch_up(agent)
                 if (stop := await read_stop(agent, run.folder)) is not None:
                     watch.feed(stop)
                 watch.feed(end.event)

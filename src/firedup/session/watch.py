@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import closing
 from dataclasses import replace
 from typing import Any
 
@@ -14,11 +13,9 @@ from firedup.core.error import HostError
 from firedup.core.event import (
     DeadlinePassed,
     Event,
-    LogData,
     Sample,
 )
 from firedup.core.model import Snapshot, Stage, Verdict
-from firedup.host.file import FileFacts, LogPosition, LogReader, follow_log, stat_file
 from firedup.host.link import Agent
 from firedup.probe.target import Target
 from firedup.probe.token import PROMPT
@@ -26,6 +23,7 @@ from firedup.profile.pipeline import Pipeline
 from firedup.session.clock import HostClock
 from firedup.session.contact import Contact
 from firedup.session.hook import Teller
+from firedup.session.intake import Intake
 from firedup.session.linked import Patience, run_linked
 from firedup.session.prober import Prober
 from firedup.session.recorder import Recorder, make_output
@@ -37,8 +35,6 @@ __all__ = ["Feeder", "Watch", "Watching"]
 QUIET_S, DIAGNOSE_S = 2.0, 10.0
 # Once the process has ended, nothing but what is already on its way can come.
 DRAIN_S = 0.3
-# How long what was written before an end may take to arrive.
-CATCH_UP_S = 10.0
 FLUSH_S = 5.0
 LAST_LOOK_S = 5.0
 FINAL_VERDICTS = (Verdict.STALLED, Verdict.TIMED_OUT, Verdict.LOST)
@@ -65,16 +61,13 @@ class Watch:
         self.pipeline = pipeline
         self.contact = Contact(agent, clock, self.feed)
         self.watching = watching
-        self.position = LogPosition()
+        self.intake = Intake(log, self.contact, self.feed)
         self.prober: Prober | None = None
-        self.feeders: list[Feeder] = [self._follow_log]
+        self.feeders: list[Feeder] = [self.intake.follow]
         self.teller: Teller | None = None
-        self.gate: Feeder | None = None  # what has to be done before the first byte is fed
         self.log = log
         self.patience = Patience(watching.lost_after_s)
         self._recorder = recorder
-        self._reader: LogReader | None = None
-        self._has_read = asyncio.Event()
         self._changed = asyncio.Event()
         self._begun_s = time.monotonic()
         self._crashed_s: float | None = None
@@ -124,22 +117,6 @@ class Watch:
             deadline_s=self.watching.token_s,
         )
         return self.prober
-
-    async def catch_up(self, agent: Agent) -> None:
-        """Wait until what the log holds now has been fed: last words come before the end."""
-        facts = await stat_file(agent, self.log)
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(CATCH_UP_S):
-                while facts is not None and facts.size and self._is_behind(facts):
-                    self._has_read.clear()
-                    await self._has_read.wait()
-
-    def _is_behind(self, facts: FileFacts) -> bool:
-        if self._reader is None:
-            return True
-        position = self._reader.position
-        is_same = (position.dev, position.ino) == (facts.dev, facts.ino)
-        return not is_same or position.offset < facts.size
 
     async def snapshots(self) -> AsyncGenerator[Snapshot, None]:
         """A snapshot at each change and at least every tick; the last one is the conclusion."""
@@ -243,15 +220,15 @@ class Watch:
 
     async def _settle(self, agent: Agent) -> None:
         """Let the host's time go on once the log has been read up to the present."""
-        await self.catch_up(agent)
+        await self.intake.catch_up(agent)
         self.contact.settle()
         self._changed.set()
 
     async def _end_with_host(self, agent: Agent) -> None:
         """The host was started again: read what the log got before, and say that all ended."""
-        reading = asyncio.ensure_future(self._follow_log(agent))
+        reading = asyncio.ensure_future(self.intake.follow(agent))
         try:
-            await self.catch_up(agent)
+            await self.intake.catch_up(agent)
         finally:
             reading.cancel()
             await asyncio.wait([reading])
@@ -259,18 +236,6 @@ class Watch:
         if self.prober is not None:
             self.prober.is_done = True
         self.feed(self.contact.tell_restart(self.prober.identity() if self.prober else None))
-
-    async def _follow_log(self, agent: Agent) -> None:
-        with closing(follow_log(agent, self.log, self.position)) as reader:
-            self._reader = reader
-            async for event in reader:
-                if self.gate is not None and isinstance(event, LogData):
-                    gate, self.gate = self.gate, None
-                    await gate(agent)
-                self.position = reader.position
-                for part in self.contact.date(event) if isinstance(event, LogData) else (event,):
-                    self.feed(part)
-                self._has_read.set()
 
     def _record_verdict(self, snapshot: Snapshot) -> None:
         """Record what was concluded and where the start is, each time that one of them changes."""

@@ -1,0 +1,79 @@
+"""Feeds what a log gets, over one link after the other, and knows how far it has come."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable
+from contextlib import closing
+
+from firedup.core.event import Event, LogData
+from firedup.host.file import FileFacts, LogPosition, follow_log, stat_file
+from firedup.host.link import Agent
+from firedup.host.logfile import LogFile, find_log_files
+from firedup.session.contact import Contact
+
+# What was written before an end may take so long to arrive, and so long while nothing arrives.
+CATCH_UP_S, STANDSTILL_S = 60.0, 10.0
+
+
+class Intake:
+    """Follows the log at `log`; `position` is behind what was fed last.
+
+    `contact` dates what came while the link was down. `gate` is what has to be done once before
+    the first byte is fed.
+    """
+
+    def __init__(self, log: str, contact: Contact, feed: Callable[[Event], None]) -> None:
+        self.log = log
+        self.position = LogPosition()
+        self.gate: Callable[[Agent], Awaitable[object]] | None = None
+        self._contact = contact
+        self._feed = feed
+        self._is_missing = False
+        self._has_read = asyncio.Event()
+
+    async def follow(self, agent: Agent) -> None:
+        """Feed all that is new, for ever."""
+        self._is_missing = False
+        with closing(follow_log(agent, self.log, self.position)) as reader:
+            async for event in reader:
+                if self.gate is not None and isinstance(event, LogData):
+                    await self.gate(agent)
+                    self.gate = None
+                self.position = reader.position
+                if isinstance(event, LogData):
+                    for part in self._contact.date(event):
+                        self._feed(part)
+                else:
+                    self._feed(event)
+                    self._is_missing = event.state == "missing"
+                self._has_read.set()
+
+    async def catch_up(self, agent: Agent) -> None:
+        """Wait until what the log holds now has been fed: last words come before the end."""
+        before, end = self.position, await self._find_end(agent)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(CATCH_UP_S):
+                while self._is_behind(before, end):
+                    self._has_read.clear()
+                    async with asyncio.timeout(STANDSTILL_S):
+                        await self._has_read.wait()
+
+    async def _find_end(self, agent: Agent) -> FileFacts | LogFile | None:
+        """The file with the last words as it is now: by the log's name, or moved away since."""
+        named = await stat_file(agent, self.log)
+        own = (self.position.dev, self.position.ino)
+        if named is not None and (named.size or (named.dev, named.ino) == own):
+            return named
+        found = await find_log_files(agent, self.log, pid=self.position.pid)
+        return next((file for file in found.files if file.identity == own), named)
+
+    def _is_behind(self, before: LogPosition, end: FileFacts | LogFile | None) -> bool:
+        """Whether more of what was there at `end` is to come; `before` that, it was read so far."""
+        if end is None:  # what has no name, only who follows it can see
+            return not self._is_missing
+        if (before.dev, before.ino) == (end.dev, end.ino) and before.offset > end.size:
+            return self.position.generation == before.generation  # it was truncated meanwhile
+        is_same = (self.position.dev, self.position.ino) == (end.dev, end.ino)
+        return end.size > 0 and not (is_same and self.position.offset >= end.size)

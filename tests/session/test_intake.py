@@ -1,0 +1,84 @@
+"""Last words are waited for, wherever the log is by then."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from workbench import LIMIT_S
+
+from firedup.core.event import Event, LogData
+from firedup.host.link import Agent
+from firedup.session.clock import HostClock
+from firedup.session.contact import Contact
+from firedup.session.intake import Intake
+
+FIRST, LAST = b"INFO: loading\n", b"RuntimeError: the last word\n"
+
+
+def rename(log: Path) -> None:
+    log.rename(log.with_name("server.log.1"))
+
+
+def rename_and_begin_anew(log: Path) -> None:
+    rename(log)
+    log.touch()
+
+
+def copy_and_truncate(log: Path) -> None:
+    log.with_name("server.log.1").write_bytes(log.read_bytes())
+    log.write_bytes(b"")
+
+
+@pytest.mark.parametrize(
+    "move", [lambda _: None, rename, rename_and_begin_anew, copy_and_truncate, Path.unlink]
+)
+async def test_an_end_waits_for_all_that_was_written(
+    agent: Agent, tmp_path: Path, move: Callable[[Path], None]
+) -> None:
+    log, fed = tmp_path / "server.log", bytearray()
+    log.write_bytes(FIRST)
+    has_first, may_go_on = asyncio.Event(), asyncio.Event()
+
+    def feed(event: Event) -> None:
+        if isinstance(event, LogData):
+            fed.extend(event.data)
+            has_first.set()
+
+    async def wait(_: Agent) -> None:
+        await may_go_on.wait()
+
+    intake = Intake(str(log), Contact(agent, await HostClock.read(agent), feed), feed)
+    async with asyncio.timeout(LIMIT_S):
+        following = asyncio.ensure_future(intake.follow(agent))
+        await has_first.wait()
+        intake.gate = wait
+        with log.open("ab") as file:
+            file.write(LAST)
+            file.flush()
+            move(log)
+            ending = asyncio.ensure_future(intake.catch_up(agent))
+            for _ in range(8):  # time enough for one who does not wait
+                await agent.call("clock")
+            assert not ending.done()
+            may_go_on.set()
+            await ending
+        following.cancel()
+        await asyncio.wait([following])
+
+    assert bytes(fed) == FIRST + LAST
+
+
+async def test_a_log_that_never_was_keeps_nobody_waiting(agent: Agent, tmp_path: Path) -> None:
+    fed: list[Event] = []
+    contact = Contact(agent, await HostClock.read(agent), fed.append)
+    intake = Intake(str(tmp_path / "server.log"), contact, fed.append)
+    following = asyncio.ensure_future(intake.follow(agent))
+    async with asyncio.timeout(LIMIT_S):
+        await intake.catch_up(agent)
+    following.cancel()
+    await asyncio.wait([following])
+
+    assert [event.state for event in fed] == ["missing"]
