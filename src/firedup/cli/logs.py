@@ -43,13 +43,14 @@ def command(
     RUN is a name (the newest run that has it; name~1 is the one before), or an id or its beginning.
     In a pipe the bytes are those of the log; on a terminal control sequences and secrets are
     taken out. What a rotator moved away or copied is printed too, oldest first; where it destroyed
-    some, standard error says so.
+    some, standard error says so, and when the link to a host is down: this goes on once it is up
+    again.
     """
     from firedup.cli.drive import run_async
     from firedup.cli.links import open_run
     from firedup.cli.raw import open_raw, write_while_read
     from firedup.cli.say import say_aside
-    from firedup.session.log import read_log
+    from firedup.session.log import copy_log
     from firedup.session.nodes import open_node
     from firedup.view.phrase import name_place
 
@@ -59,10 +60,15 @@ def command(
                 click.echo(name_place(found.label.host, found.log))
                 return
             with open_raw(sys.stdout) as write:
-                async for data in read_log(
-                    agent, found, last_lines=lines, follow=follow, say_lost=say_lost
-                ):
-                    write(data)
+                await copy_log(
+                    agent,
+                    found,
+                    write,
+                    last_lines=lines,
+                    follow=follow,
+                    say=say_aside,
+                    say_lost=say_lost,
+                )
 
     def say_lost(lost_bytes: int | None) -> None:
         some = "an unknown part" if lost_bytes is None else f"{lost_bytes} bytes"

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from firedup.core.error import HostError
-from firedup.host.base import OperationError
+from firedup.host.base import LinkError, OperationError, Trouble
 from firedup.host.link import Agent, open_agent
 
 FIRST_PAUSE_S, MOST_PAUSE_S = 0.25, 30.0
@@ -111,6 +111,13 @@ async def run_linked(
             if down_s - up_s > SOUND_S:
                 pauses_s = patience.pauses_s()
     return True
+
+
+def give_up(agent: Agent, patience: Patience) -> LinkError:
+    """The error for a host that was not reached for too long."""
+    host = agent.host.name
+    what = f"{host}: not reached for {patience.lost_after_s:g} s"
+    return LinkError(Trouble.UNREACHED, what, where=host)
 
 
 def _left_s(patience: Patience, down_s: float) -> float:

@@ -2,17 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import closing
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import aclosing, closing
+from dataclasses import dataclass
 
 from firedup.core.event import LogData
-from firedup.host.file import follow_log
+from firedup.host.file import LogPosition, follow_log
 from firedup.host.link import Agent
 from firedup.session.history import load_volumes, position_after, read_volume
+from firedup.session.linked import LinkSpeaker, Patience, give_up, run_linked
 from firedup.session.registry import Run
 from firedup.session.trail import Volume
 
 _TAIL_BLOCK_BYTES = 1 << 16
+
+
+@dataclass(slots=True)
+class Bookmark:
+    """How far a log was read: generation and offset, or `position` once it is followed."""
+
+    place: tuple[int, int] | None = None
+    position: LogPosition | None = None
+
+
+async def copy_log(
+    agent: Agent,
+    run: Run,
+    write: Callable[[bytes], None],
+    *,
+    last_lines: int | None = None,
+    follow: bool = False,
+    say: Callable[[str], None],
+    say_lost: Callable[[int | None], None],
+    patience: Patience | None = None,
+) -> None:
+    """Give `write` what `read_log` gives, over one link after the other, each byte once.
+
+    `say` is told what becomes of the link. Raises LinkError when the host was given up.
+    """
+    mark, patience = Bookmark(), patience or Patience()
+
+    async def work(agent: Agent) -> None:
+        pieces = read_log(
+            agent, run, last_lines=last_lines, follow=follow, say_lost=say_lost, mark=mark
+        )
+        async with aclosing(pieces) as stream:
+            async for data in stream:
+                write(data)
+
+    if not await run_linked(agent, work, LinkSpeaker(say), patience):
+        raise give_up(agent, patience)
 
 
 async def read_log(
@@ -22,43 +61,66 @@ async def read_log(
     last_lines: int | None = None,
     follow: bool = False,
     say_lost: Callable[[int | None], None] | None = None,
-) -> AsyncIterator[bytes]:
+    mark: Bookmark | None = None,
+) -> AsyncGenerator[bytes, None]:
     """The bytes of the run's log, exactly as written; with `follow` for as long as it lives.
 
     What a rotator moved away or copied is given too, and `say_lost` is called where it destroyed
     bytes, with their number if that is known. `last_lines` leaves out all but the last lines, None
-    gives everything. What other runs wrote into the same file is not given.
+    gives everything. What other runs wrote into the same file is not given. `mark` is kept up to
+    date; with one that was used before, this goes on where that reading ended.
     """
-    tell = say_lost or (lambda _: None)
+    tell, mark = say_lost or (lambda _: None), mark or Bookmark()
+    if mark.position is None:
+        past = _read_past(agent, run, mark, last_lines, tell, follow=follow)
+        async with aclosing(past) as pieces:
+            async for data in pieces:
+                yield data
+    if mark.position is not None:
+        with closing(follow_log(agent, run.log, mark.position)) as reader:
+            async for event in reader:
+                mark.position = reader.position
+                if isinstance(event, LogData):
+                    yield event.data
+                elif event.state == "gap":
+                    tell(event.lost_bytes)
+
+
+async def _read_past(
+    agent: Agent,
+    run: Run,
+    mark: Bookmark,
+    last_lines: int | None,
+    tell: Callable[[int | None], None],
+    *,
+    follow: bool,
+) -> AsyncGenerator[bytes, None]:
+    """What was written until now. With `follow` the mark's position is then set."""
     pid = run.state.server.pid if run.state.server else None
     volumes = await load_volumes(agent, run.folder, run.log, run.state.log_start, pid=pid)
-    start = (0, volumes[0].start)
-    if last_lines is not None:
-        start = await _start_of_tail(agent, run.log, volumes, last_lines, pid)
-    offset = 0
+    if mark.place is None:
+        mark.place = (0, volumes[0].start)
+        if last_lines is not None:
+            mark.place = await _start_of_tail(agent, run.log, volumes, last_lines, pid)
     for number, volume in enumerate(volumes):
-        if number < start[0]:
+        if number < mark.place[0]:
             continue
         is_last = number == len(volumes) - 1
-        offset = start[1] if number == start[0] else volume.start
+        offset = mark.place[1] if number == mark.place[0] else volume.start
         async for piece in read_volume(agent, run.log, volume, offset, volume.end, pid=pid):
             offset = piece.offset + len(piece.data)
+            mark.place = (number, offset)
             yield piece.data
         if volume.lost_bytes != 0:
             tell(volume.lost_bytes)
         elif offset < volume.end and not (follow and is_last):  # destroyed since
             tell(volume.end - offset)
+        mark.place = (number, offset) if is_last else (number + 1, volumes[number + 1].start)
     if follow and run.state.exit is None:
-        last = len(volumes) - 1
-        position = await position_after(
-            agent, run.log, last, offset, file=volumes[last].file, pid=pid
+        last, offset = mark.place
+        mark.position = await position_after(
+            agent, run.log, last, offset, file=volumes[-1].file, pid=pid
         )
-        with closing(follow_log(agent, run.log, position)) as reader:
-            async for event in reader:
-                if isinstance(event, LogData):
-                    yield event.data
-                elif event.state == "gap":
-                    tell(event.lost_bytes)
 
 
 async def _start_of_tail(

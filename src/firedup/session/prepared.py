@@ -8,9 +8,8 @@ from contextlib import aclosing, asynccontextmanager
 from typing import TypeVar
 
 from firedup.core.model import Snapshot
-from firedup.host.base import LinkError, Trouble
 from firedup.host.link import Agent
-from firedup.session.linked import LinkSpeaker, Listener, Patience, run_linked
+from firedup.session.linked import LinkSpeaker, Listener, Patience, give_up, run_linked
 from firedup.session.watch import Watch, Watching
 
 Made = TypeVar("Made")
@@ -53,8 +52,7 @@ async def prepare_linked(
         await asyncio.wait(watched, return_when=asyncio.FIRST_COMPLETED)
         if not made.done():
             task.result()
-            what = f"{agent.host.name}: not reached for {patience.lost_after_s:g} s"
-            raise LinkError(Trouble.UNREACHED, what, where=agent.host.name)
+            raise give_up(agent, patience)
         yield made.result()
     finally:
         task.cancel()

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 
 from firedup.core.error import HostError, UsageError
 from firedup.core.event import Exited
-from firedup.host.base import LinkError, OperationError, Trouble
+from firedup.host.base import OperationError
 from firedup.host.link import Agent
 from firedup.host.run import ServerExit, watch_run
 from firedup.host.tunnel import carry_connection
 from firedup.probe.target import make_target
-from firedup.session.linked import LinkSpeaker, Patience, run_linked
+from firedup.session.linked import LinkSpeaker, Patience, give_up, run_linked
 from firedup.session.registry import Run
 
 LOOPBACK = "127.0.0.1"
@@ -75,8 +75,7 @@ class Tunnel:
             has_tls = self._run.spec.has_tls
             tell(Opened(place[0], place[1], self._address, self._port, has_tls))
             if not await run_linked(self._agent, self._wait_end, self, patience):
-                host = self._run.label.host
-                raise LinkError(Trouble.LINK_DOWN, f"{host} was not reached for too long")
+                raise give_up(self._agent, patience)
         finally:
             listener.close()
             for task in self._tasks:
