@@ -5,14 +5,10 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
-import shlex
-import shutil
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,9 +23,9 @@ from bench.latency import (
     Reaction,
     quantile,
 )
+from bench.sshhost import best_kind, ssh_host
 from firedup.host.address import parse_host
 from firedup.host.link import open_agent
-from tests.ssh_server import KINDS, start_box, why_not
 
 if TYPE_CHECKING:
     from bench.result import Result
@@ -43,11 +39,12 @@ def main(argv: list[str]) -> Result:
     parser.add_argument("--lines", type=int, default=60, help="crash lines on each host")
     parser.add_argument("--calls", type=int, default=200, help="round trips through the agent")
     asked = parser.parse_args(argv)
-    kind = next((kind for kind in reversed(KINDS) if why_not(kind) is None), None)
+    kind = best_kind()
     if kind is None:
-        sys.exit(f"bench latency-ssh: {why_not(KINDS[0])}")
-    with tempfile.TemporaryDirectory() as name, _ssh(Path(name), kind) as env:
+        sys.exit("bench latency-ssh: the OpenSSH client is not installed")
+    with tempfile.TemporaryDirectory() as name, ssh_host(Path(name), kind, NAME):
         folder = Path(name)
+        env = {**os.environ, "XDG_STATE_HOME": str(folder / "state")}
         trips_ns = asyncio.run(_call(asked.calls // 2))
         # In turn, so that what disturbs one disturbs the other.
         series: dict[str, list[Reaction]] = {"local": [], "ssh": []}
@@ -101,23 +98,6 @@ def _crash(log: Path, env: dict[str, str], where: tuple[str, ...], count: int) -
                 for process in (client, reader, holder):
                     process.kill()
     return found
-
-
-@contextmanager
-def _ssh(folder: Path, kind: str) -> Iterator[dict[str, str]]:
-    """The environment of a client that knows a host behind SSH, which is this machine."""
-    config = folder / "ssh_config"
-    config.touch()
-    sockets = tempfile.mkdtemp(prefix="fu-", dir="/tmp")
-    os.environ["XDG_RUNTIME_DIR"] = sockets
-    os.environ["XDG_STATE_HOME"] = str(folder / "state")
-    os.environ["FIREDUP_SSH"] = shlex.join(["ssh", "-F", str(config)])
-    box = start_box(kind, NAME, folder / "host", config)
-    try:
-        yield dict(os.environ)
-    finally:
-        box.close()
-        shutil.rmtree(sockets, ignore_errors=True)
 
 
 def _conclude(

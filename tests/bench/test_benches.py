@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -13,11 +14,22 @@ import bench.__main__ as runner
 from bench.latency import quantile
 from bench.scan import VARIANTS
 from bench.serving import READY, write_log
+from bench.sshhost import best_kind
 from bench.truth import is_same, read_labels
 
+AGENT = ("--seconds", "1", "--tree", "3", "--others", "5", "--link-seconds", "0", "--watched", "3")
 RUNS = Path(__file__).parent.parent / "data/engine-runs"
 # Figures count things or measure them; none is below zero, save what noise can turn round.
 SIGNED = ("added_by_",)
+
+
+@pytest.fixture
+def over_ssh(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A client's environment that a bench may change for itself."""
+    if best_kind() is None:
+        pytest.skip("the OpenSSH client is not installed")
+    for name in ("XDG_RUNTIME_DIR", "FIREDUP_SSH"):
+        monkeypatch.setenv(name, os.environ.get(name, ""))
 
 
 def run_bench(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
@@ -64,10 +76,44 @@ def test_latency_is_measured_under_watch_and_run(capsys: pytest.CaptureFixture[s
 def test_agent_and_keeper_are_measured_beside_other_processes(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    result = run_bench(capsys, "agent", "--seconds", "1", "--tree", "3", "--others", "5")
+    result = run_bench(capsys, "agent", *AGENT)
 
     assert result["figures"]["keeper_cpu_percent"] > 0
     assert result["figures"]["agent_rss_mib"] > 1
+    assert result["figures"]["watched_client_cores"] > 0
+
+
+def test_what_crosses_an_idle_link_is_measured_where_there_is_ssh(
+    capsys: pytest.CaptureFixture[str], over_ssh: None
+) -> None:
+    result = run_bench(capsys, "agent", *AGENT, "--watched", "0", "--link-seconds", "2")
+
+    assert result["figures"]["link_bytes_per_hour"] > 0
+
+
+def test_latency_over_ssh_is_held_against_a_round_trip(
+    capsys: pytest.CaptureFixture[str], over_ssh: None
+) -> None:
+    result = run_bench(capsys, "latency-ssh", "--lines", "4", "--calls", "10")
+
+    figures = result["figures"]
+    assert figures["lines"] == 4
+    assert figures["round_trip_p50_ms"] > 0
+    assert figures["ssh_added_p50_ms"] > 0
+
+
+@pytest.mark.timeout(900)
+def test_disturbed_runs_lose_and_double_nothing(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("XDG_RUNTIME_DIR", "FIREDUP_SSH"):
+        monkeypatch.setenv(name, os.environ.get(name, ""))
+
+    result = run_bench(capsys, "faults", "--runs", "10")
+
+    figures = result["figures"]
+    assert (figures["runs"], figures["differences"]) == (10, 0)
+    assert figures["disturbances"] > 10
 
 
 def test_truth_counts_right_verdicts_and_root_lines(
