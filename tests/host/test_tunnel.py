@@ -5,7 +5,7 @@ import os
 import signal
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from itertools import pairwise
 from pathlib import Path
 
@@ -46,14 +46,14 @@ async def serving(serve: Serve) -> AsyncIterator[int]:
 class Local:
     """The near end of a tunnel: connects to it as a client would."""
 
-    def __init__(self, agent: Agent, port: int) -> None:
-        self._agent, self._port = agent, port
+    def __init__(self, agent: Agent, port: int, address: str) -> None:
+        self._agent, self._port, self._address = agent, port, address
         self.faults: list[BaseException] = []
         self.done = asyncio.Event()
 
     async def carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            await carry_connection(self._agent, "127.0.0.1", self._port, reader, writer)
+            await carry_connection(self._agent, self._address, self._port, reader, writer)
         except (HostError, OSError) as error:
             self.faults.append(error)
         finally:
@@ -62,8 +62,10 @@ class Local:
 
 
 @asynccontextmanager
-async def tunnel(agent: Agent, port: int) -> AsyncIterator[tuple[Local, int]]:
-    local = Local(agent, port)
+async def tunnel(
+    agent: Agent, port: int, address: str = "127.0.0.1"
+) -> AsyncIterator[tuple[Local, int]]:
+    local = Local(agent, port, address)
     async with serving(local.carry) as near:
         yield local, near
 
@@ -155,6 +157,24 @@ async def test_nobody_listening_is_said(agent: Agent) -> None:
     (fault,) = local.faults
     assert isinstance(fault, OperationError)
     assert fault.code == "refused"
+
+
+async def test_a_name_is_looked_up_on_the_host_and_each_of_its_addresses_tried(
+    agent: Agent,
+) -> None:
+    async with serving(echo) as port, tunnel(agent, port, "localhost") as (local, near):
+        assert await exchange(near, b"hello") == b"hello"
+        await local.done.wait()
+
+    assert local.faults == []
+
+
+@pytest.mark.parametrize("port", [70_000, -1])
+async def test_a_port_that_cannot_be_is_an_error_and_no_wait(agent: Agent, port: int) -> None:
+    with closing(agent.open("tunnel", address="127.0.0.1", port=port)) as stream:
+        async with asyncio.timeout(LIMIT_S):
+            with pytest.raises(OperationError, match=f"127.0.0.1 port {port}"):
+                await anext(stream)
 
 
 async def test_a_server_that_breaks_off_ends_the_connection(agent: Agent) -> None:

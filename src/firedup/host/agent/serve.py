@@ -113,7 +113,12 @@ class Work(Body):
             outcome = {"result": result}
         except BaseException as error:  # noqa: BLE001 - every failure goes to the client
             outcome, body = describe_error(error), b""
-        self.loop.hand_over(self, outcome, body)
+        self.loop.call(lambda: self._settle(outcome, body))
+
+    def _settle(self, outcome: "dict[str, Any]", body: bytes) -> None:
+        if not self.is_closed:
+            self.on_cancel = None
+            self.result, self.body, self.is_ready = outcome, body, True
 
     def close(self) -> None:
         """Wakes the thread out of its wait, where the work allows that."""
@@ -133,14 +138,14 @@ class Loop:
         self._streams = collections.OrderedDict()  # type: collections.OrderedDict[int, Stream]
         self._control = collections.deque()  # type: collections.deque[bytes]
         self._out = memoryview(b"")
-        self._done = collections.deque()  # type: collections.deque[tuple[Work, Any, bytes]]
+        self._calls = collections.deque()  # type: collections.deque[Callable[[], None]]
         self._is_open = True
         self._wake_in, self._wake_out = os.pipe()
         os.set_blocking(self._wake_in, False)
         os.set_blocking(self._wake_out, False)
         os.set_blocking(1, False)
         self.watch(0, self._read_requests)
-        self.watch(self._wake_in, self._take_results)
+        self.watch(self._wake_in, self._heed_threads)
 
     def watch(self, file: int, handler: "Callable[[], None]", events: int = select.POLLIN) -> None:
         """Calls `handler` whenever `file` can be read, or whatever else `events` wait for."""
@@ -156,9 +161,9 @@ class Loop:
         """Queues control frames, which go before all streams."""
         self._control.append(frames)
 
-    def hand_over(self, work: Work, outcome: "dict[str, Any]", body: bytes) -> None:
-        """Called by a work thread: its result is ready."""
-        self._done.append((work, outcome, body))
+    def call(self, work: "Callable[[], None]") -> None:
+        """Has the loop call `work`: the one method that other threads may use."""
+        self._calls.append(work)
         try:
             os.write(self._wake_out, b"x")
         except OSError:  # the pipe is full, so the loop will look anyway
@@ -244,13 +249,10 @@ class Loop:
     def _fail(self, number: int, error: BaseException) -> None:
         self.send(encode_json(END, number, describe_error(error)))
 
-    def _take_results(self) -> None:
+    def _heed_threads(self) -> None:
         os.read(self._wake_in, 4096)
-        while self._done:
-            work, outcome, body = self._done.popleft()
-            if not work.is_closed:
-                work.on_cancel = None
-                work.result, work.body, work.is_ready = outcome, body, True
+        while self._calls:
+            self._calls.popleft()()
 
     def _write(self) -> bool:
         """Sends what can be sent; True when there is more and stdout would take it."""
@@ -263,8 +265,7 @@ class Loop:
             try:
                 self._out = self._out[os.write(1, self._out) :]
             except BlockingIOError:
-                self._handlers[1] = lambda: None  # the loop comes back here by itself
-                self._poll.register(1, select.POLLOUT)
+                self.watch(1, lambda: None, select.POLLOUT)  # the loop comes back here by itself
                 return False
         return True
 

@@ -3,7 +3,6 @@
 import select
 import socket
 import struct
-import time
 
 from firedup.host.agent.serve import Loop, Stream
 from firedup.host.agent.system import AgentError
@@ -28,7 +27,8 @@ class Tunnel(Stream):
 
     def __init__(self, loop: Loop, number: int, args: "dict[str, Any]") -> None:
         self.sock = None  # type: Any
-        self.is_connected = False
+        self.fault = None  # type: OSError | None
+        self.is_closed = False
         self.has_told = False
         self.waiting = bytearray()  # input that the server has not taken yet
         self.has_input_ended = False
@@ -40,23 +40,35 @@ class Tunnel(Stream):
         super().__init__(loop, number, args)
 
     def open(self) -> None:
-        """Begins to connect, which may go on for a while."""
-        place = (self.args["address"], int(self.args["port"]))
-        self.where = "{} port {}".format(*place)
-        family, kind, number, _, address = socket.getaddrinfo(*place, type=socket.SOCK_STREAM)[0]
-        self.sock = socket.socket(family, kind, number)
-        self.sock.settimeout(0)
-        self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        """Begins to connect, in a thread: to look a name up may take long."""
+        import threading
+
+        self.place = (self.args["address"], int(self.args["port"]))
         self.is_ready = False
+        threading.Thread(target=self._connect, daemon=True).start()
+
+    def _connect(self) -> None:
+        sock = fault = None
         try:
-            self.sock.connect(address)
-        except BlockingIOError:
-            pass
+            sock = socket.create_connection(self.place, _CONNECT_S)
         except OSError as error:
-            self.close()
-            raise self._explain(error) from error
-        self.due = time.monotonic() + _CONNECT_S
-        self._wait()
+            fault = error
+        except (ValueError, OverflowError) as error:  # no name, no port
+            fault = OSError(0, str(error))
+        self.loop.call(lambda: self._begin(sock, fault))
+
+    def _begin(self, sock: "Any", fault: "OSError | None") -> None:
+        """The thread has a connection, or knows why there is none."""
+        if self.is_closed:
+            if sock is not None:
+                sock.close()
+            return
+        self.sock, self.fault, self.is_ready = sock, fault, True
+        if sock is not None:
+            sock.settimeout(0)
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self._pass_on()
+            self._wait()
 
     def take(self, data: bytes) -> None:
         """Input from the client, or its end."""
@@ -69,13 +81,15 @@ class Tunnel(Stream):
         if not data:
             self.has_input_ended = True
         self.waiting += data
-        if self.is_connected:
+        if self.sock is not None:
             self._pass_on()
             self._wait()
 
     def produce(self, room: int) -> "tuple[int, bytes] | None":
         """What came of the connection, then what came from the server, then the end."""
-        if not self.is_connected and not self._has_connected():
+        if self.fault is not None:
+            raise self._explain(self.fault)
+        if self.sock is None:
             return None
         if not self.has_told:
             self.has_told = True
@@ -100,42 +114,27 @@ class Tunnel(Stream):
         self._wait()
         return None
 
-    def on_due(self) -> None:
-        """The connection has taken too long."""
-        self.is_ready = True
-
     def close(self) -> None:
         """Closes the connection."""
+        self.is_closed = True
         if self.sock is not None:
             self.loop.unwatch(self.sock.fileno())
             self.sock.close()
             self.sock = None
 
-    def _has_connected(self) -> bool:
-        fault = self.sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
-        if fault:
-            raise self._explain(OSError(fault, ""))
-        try:
-            self.sock.getpeername()
-        except OSError:
-            if self.due is None:
-                raise AgentError("timeout", self.where + " did not answer") from None
-            self.is_ready = False
-            self._wait()
-            return False
-        self.is_connected, self.due = True, None
-        self._pass_on()
-        return True
-
     def _explain(self, error: OSError) -> AgentError:
         import errno
         import os
 
+        where = "{} port {}".format(*self.place)
         name = errno.errorcode.get(error.errno or 0, "an error")
+        if isinstance(error, socket.timeout):
+            return AgentError("timeout", where + " did not answer")
         if error.errno == errno.ECONNREFUSED:
-            return AgentError("refused", "nothing listens at " + self.where, name)
-        why = os.strerror(error.errno) if error.errno else str(error)
-        return AgentError("os-error", "no connection to " + self.where + ": " + why, name)
+            return AgentError("refused", "nothing listens at " + where, name)
+        is_known = error.errno in errno.errorcode  # the faults of a name's look-up are not
+        why = os.strerror(error.errno or 0) if is_known else error.strerror or str(error)
+        return AgentError("os-error", "no connection to " + where + ": " + why, name)
 
     def _pass_on(self) -> None:
         """Gives waiting input to the server, as much as it takes, and the client new credit."""
@@ -164,10 +163,8 @@ class Tunnel(Stream):
 
     def _wait(self) -> None:
         """Waits for what can go on next; a side that is to be left alone is not looked at."""
-        events = 0
-        if not self.is_connected or self.waiting:
-            events |= select.POLLOUT
-        if self.is_connected and not self.is_ready and not self.has_output_ended:
+        events = select.POLLOUT if self.waiting else 0
+        if not self.is_ready and not self.has_output_ended:
             events |= select.POLLIN
         if events:
             self.loop.watch(self.sock.fileno(), self._wake, events)
@@ -176,7 +173,7 @@ class Tunnel(Stream):
 
     def _wake(self) -> None:
         """The connection can be read or written, or is broken, which either of them will tell."""
-        if self.is_connected and self.waiting:
+        if self.waiting:
             self._pass_on()
         self.is_ready = True
         self._wait()
