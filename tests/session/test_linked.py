@@ -167,24 +167,22 @@ async def test_a_cancelled_work_ends_even_when_the_link_breaks_at_that_moment() 
         assert task.cancelled()
 
 
-async def test_what_a_break_interrupts_is_prepared_anew_with_a_link_that_is_held(
-    agent: Agent,
-) -> None:
-    story, said, tried = Story(REFUSED), [], []
+async def test_what_a_break_interrupts_is_prepared_anew_with_a_link_that_is_held() -> None:
+    story, said = Story(REFUSED), []
     patience = replace(Patience(), open=_open_after(story))
 
     async def prepare(agent: Agent) -> Agent:
-        tried.append(agent)
-        if len(tried) == 1:
-            raise CUT
+        await agent.call("clock")
         return agent
 
-    async with prepare_linked(agent, prepare, LinkSpeaker(said.append), patience) as made:
-        assert made is tried[1] is not agent
+    async with open_agent(local_host()) as gone:
+        pass
+    async with prepare_linked(gone, prepare, LinkSpeaker(said.append), patience) as made:
+        assert made is not gone
         assert (await made.call("clock"))["boottime_ns"] > 0
 
     assert not made.is_alive
-    assert said == ["the link is down: the line was cut", "the link is up again"]
+    assert said == ["the link is down: local: the agent ended", "the link is up again"]
 
 
 def _open_after(story: Story) -> Callable[[Agent, float], object]:
@@ -198,21 +196,33 @@ def _open_after(story: Story) -> Callable[[Agent, float], object]:
     return open_real
 
 
-async def test_a_preparation_ends_when_the_host_is_given_up(agent: Agent) -> None:
+async def test_a_preparation_ends_when_the_host_is_given_up() -> None:
     story = Story(*[REFUSED] * 1000, lost_after_s=30.0)
+    async with open_agent(local_host()) as gone:
+        pass
 
     with pytest.raises(LinkError, match="not reached for 30 s"):
-        async with prepare_linked(agent, break_until(1, story), story, story.patience):
+        async with prepare_linked(gone, lambda a: a.call("clock"), story, story.patience):
             pass
 
 
-async def test_a_preparation_that_is_refused_is_not_tried_again(agent: Agent) -> None:
+@pytest.mark.parametrize(
+    "error",
+    [
+        OperationError("denied", "not yours", where="here", evidence=None),
+        LinkError(Trouble.NO_CLIENT, "docker is not installed on box"),
+    ],
+)
+async def test_what_fails_over_a_link_that_stands_is_not_tried_again(
+    agent: Agent, error: HostError
+) -> None:
     story = Story()
 
     async def prepare(agent: Agent) -> None:
-        raise OperationError("denied", "not yours", where="here", evidence=None)
+        raise error
 
-    with pytest.raises(OperationError, match="not yours"):
+    with pytest.raises(HostError) as caught:
         async with prepare_linked(agent, prepare, story, story.patience):
             pass
+    assert caught.value is error
     assert story.told == []

@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import aclosing, asynccontextmanager
 from typing import TypeVar
 
+from firedup.core.error import HostError
 from firedup.core.model import Snapshot
 from firedup.host.link import Agent
 from firedup.session.linked import LinkSpeaker, Listener, Patience, give_up, run_linked
@@ -38,12 +39,17 @@ async def prepare_linked(
     """What `prepare` makes with `agent`, or anew with a new agent each time that the link breaks.
 
     The link that it was made with is held meanwhile; what becomes of it then is the user's to see.
-    Raises LinkError when the host was given up, and what `run_linked` raises.
+    Raises LinkError when the host was given up, and what `prepare` raises over a link that stands.
     """
     made: asyncio.Future[Made] = asyncio.get_running_loop().create_future()
 
     async def work(agent: Agent) -> None:
-        made.set_result(await prepare(agent))
+        try:
+            made.set_result(await prepare(agent))
+        except HostError as error:
+            if not agent.is_alive:
+                raise
+            made.set_exception(error)
         await asyncio.Event().wait()
 
     task = asyncio.ensure_future(run_linked(agent, work, listener, patience))
