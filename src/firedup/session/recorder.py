@@ -29,6 +29,7 @@ class Recorder:
         self._path = path
         self._lines: list[bytes] = []
         self._open: LogRange | None = None  # may still grow
+        self._turn = asyncio.Lock()
 
     def use(self, agent: Agent) -> None:
         """Append through `agent` from now on (the link was renewed)."""
@@ -61,21 +62,21 @@ class Recorder:
 
     async def flush(self) -> None:
         """Append what was collected. A broken link is not told here: others see it too."""
-        self._close_range()
-        while self._lines:
-            batch, taken = b"", 0
-            for line in self._lines:
-                if batch and len(batch) + len(line) > MAX_APPEND_BYTES:
-                    break
-                batch, taken = batch + line, taken + 1
-            lines, self._lines = self._lines[:taken], self._lines[taken:]
-            try:
-                await append_file(self._agent, self._path, batch)
-            except OperationError:
-                continue
-            except HostError:
-                self._lines = lines + self._lines
-                return
+        async with self._turn:
+            self._close_range()
+            while self._lines:
+                batch, count = b"", 0
+                for line in self._lines:
+                    if batch and len(batch) + len(line) > MAX_APPEND_BYTES:
+                        break
+                    batch, count = batch + line, count + 1
+                try:
+                    await append_file(self._agent, self._path, batch)
+                except OperationError:
+                    pass
+                except HostError:
+                    return
+                del self._lines[:count]  # not before: whoever is cancelled leaves them to the next
 
     def _add_range(self, event: LogRange) -> None:
         last = self._open
