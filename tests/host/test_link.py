@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextlib import aclosing
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 import psutil
 import pytest
@@ -287,3 +288,31 @@ async def test_an_iterator_that_is_left_early_stops_its_request(agent: Agent) ->
     assert sample.processes[0].pid == os.getpid()
     assert await list_runs(agent) == ()
     assert agent._protocol.streams == {} or await agent.call("clock")
+
+
+async def test_an_answer_may_take_long_as_long_as_more_of_it_comes(
+    agent: Agent, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    big, begun, moved = tmp_path / "big", [], []
+    big.write_bytes(bytes(1_000_000))
+
+    class Limit:
+        def __init__(self, timeout_s: float) -> None:
+            begun.append(asyncio.get_running_loop().time())
+
+        async def __aenter__(self) -> Self:
+            return self
+
+        async def __aexit__(self, *_: object) -> None:
+            pass
+
+        def reschedule(self, when_s: float) -> None:
+            moved.append(when_s)
+
+    monkeypatch.setattr("firedup.host.link.asyncio.timeout", Limit)
+    _, data = await agent.fetch("read", path=str(big), timeout_s=7.0)
+    monkeypatch.undo()
+
+    assert len(data) == 1_000_000
+    assert len(moved) >= 1_000_000 // 65536
+    assert all(when_s >= begun[0] + 7.0 for when_s in moved)

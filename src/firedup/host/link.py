@@ -66,12 +66,16 @@ class Agent:
     ) -> tuple[dict[str, Any], bytes]:
         """One request with its result and the bytes that came with it.
 
-        Raises OperationError when it failed, LinkError when there was no answer in time.
+        Raises OperationError when it failed, LinkError when nothing of the answer came within
+        `timeout_s`; a slow link may take as long as it needs.
         """
-        stream = self.open(op, **args)
+        stream, pieces = self.open(op, **args), []
         try:
-            async with asyncio.timeout(timeout_s):
-                pieces = [m.data async for m in stream if isinstance(m, Data)]
+            async with asyncio.timeout(timeout_s) as limit:
+                async for message in stream:
+                    limit.reschedule(asyncio.get_running_loop().time() + timeout_s)
+                    if isinstance(message, Data):
+                        pieces.append(message.data)
         except TimeoutError as error:
             what = f"{self.host.name}: no answer to {op!r} within {timeout_s:g} s"
             raise LinkError(Trouble.UNREACHED, what, where=self.host.name) from error
@@ -120,6 +124,7 @@ async def open_agent(
     finally:
         if beating is not None:
             beating.cancel()
+            await asyncio.wait([beating])
         await protocol.leave()
         if protocol.is_cut_off:
             await leave_connection(fitted)
