@@ -219,7 +219,10 @@ def op_tree(args: "dict[str, Any]", _work: "Any" = None) -> "dict[str, Any]":
     """tree {pid, start_ticks?, log?}: one sample of the process and its descendants."""
     stat = find_process(int(args["pid"]), args.get("start_ticks"))
     tree = Tree(stat.pid, stat.ticks)
-    return take_sample(tree, Ports(stat.pid), Group(stat.pid), args.get("log"))
+    try:
+        return take_sample(tree, Ports(stat.pid), Group(stat.pid), args.get("log"))
+    finally:
+        tree.close()
 
 
 class WatchTree(Stream):
@@ -245,3 +248,7 @@ class WatchTree(Stream):
             return self.end({"at_ns": sample["at_ns"]})
         self.due = time.monotonic() + self.every_s
         return self.event(sample)
+
+    def close(self) -> None:
+        """Closes the files of the processes."""
+        self.tree.close()

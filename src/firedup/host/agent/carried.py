@@ -37,5 +37,6 @@ class Carried:
         pid = facts.get("pid") or 0
         if pid != self._pid:
             self._pid = pid
+            self._sight[0].close()
             self._sight = (Tree(pid, facts.get("start_ticks") or 0), Ports(pid), Group(pid))
         return self._sight
