@@ -65,7 +65,16 @@ async def test_a_recorded_server_with_a_key_is_told_ready_without_a_client(site:
 
 
 async def test_with_a_client_each_event_is_told_once_and_with_its_cause(site: Site) -> None:
-    body = "import sys\nprint('torch.OutOfMemoryError: CUDA out of memory.')\nsys.exit(1)"
+    body = """
+        import os, sys, time
+        from firedup.host.agent.hook import is_attended
+
+        runs = os.path.join(os.environ["XDG_STATE_HOME"], "firedup/runs")
+        while not is_attended(os.path.join(runs, os.environ["FIREDUP_RUN"])):
+            time.sleep(0.01)
+        print("torch.OutOfMemoryError: CUDA out of memory.")
+        sys.exit(1)
+    """
     program = site.program(body)
 
     run = await site.launch(site.serve(program), hooks=hooks("crashed", "exited"))
