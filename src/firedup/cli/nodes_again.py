@@ -61,8 +61,8 @@ async def restart_all_nodes(run: Run, catalogue: Catalogue, given: Mapping[str, 
 
 def tell_end(end: Exited | None) -> str:
     """How a server ended, after its name."""
-    if end is None:
-        return "has ended; its exit status is unknown"
-    if end.signal is not None:
+    if end is not None and end.signal is not None:
         return f"was ended by signal {end.signal}"
-    return f"has ended with exit status {end.code}"
+    if end is not None and end.code is not None:
+        return f"has ended with exit status {end.code}"
+    return "has ended; its exit status is unknown"
