@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -122,7 +123,30 @@ def test_the_time_limit_ends_the_watching_with_its_status(shell: Shell) -> None:
 
     assert run.status == 5
     assert "timed out" in run.out
-    assert len(json.loads(shell.run("ps", "--json").out)["runs"]) == 1
+    (row,) = json.loads(shell.run("ps", "--json").out)["runs"]
+    assert row["verdict"] == "loading"  # the limit was that of the watch
+
+
+def test_an_end_that_nobody_saw_replaces_what_a_watch_said_last(shell: Shell) -> None:
+    silent = Script((line(0.0, "0.00.010.000 I main: loading model"),), work=((0.0, 3600.0),))
+    assert shell.run("run", "--timeout", "1s", "--", *shell.make_server(silent)).status == 5
+    (kept,) = Path(os.environ["XDG_STATE_HOME"], "firedup", "runs").glob("*/keeper.json")
+    keeper = json.loads(kept.read_text())
+
+    os.kill(keeper["pid"], signal.SIGKILL)
+    os.killpg(keeper["server"]["pgid"], signal.SIGKILL)
+    for pid in (keeper["pid"], keeper["server"]["pid"]):
+        wait_until_dead(pid)
+    (row,) = json.loads(shell.run("ps", "--all", "--json").out)["runs"]
+
+    assert (row["state"], row["verdict"]) == ("exited", "crashed")
+
+
+def test_a_setup_that_no_shell_can_read_is_named_as_the_cause(shell: Shell) -> None:
+    run = shell.run("run", "--json", "--setup", "if then", "--", *shell.make_server(READY))
+
+    assert run.status == 1
+    assert json.loads(run.out.splitlines()[-1])["cause"]["class"] == "setup-failed"
 
 
 def test_a_doomed_launch_is_refused_before_it_begins(shell: Shell) -> None:
@@ -164,6 +188,15 @@ def wait_for(path: Path) -> None:
     until_s = time.monotonic() + 40
     while not path.exists() and time.monotonic() < until_s:
         time.sleep(0.05)
+
+
+def wait_until_dead(pid: int, limit_s: float = 60.0) -> None:
+    until_s = time.monotonic() + limit_s
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+        while time.monotonic() < until_s:
+            if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
+                return
+            time.sleep(0.05)
 
 
 def test_hooks_of_a_launch_that_nobody_watches_are_run_all_the_same(shell: Shell) -> None:

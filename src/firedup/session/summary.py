@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from firedup.core.ending import RESTARTED
 from firedup.core.error import HostError
-from firedup.core.event import Begun
+from firedup.core.event import Begun, Exited
 from firedup.core.model import Stage, State, Verdict
 from firedup.core.rule import Matcher
 from firedup.host.file import append_file, read_file, stat_file
@@ -24,8 +25,11 @@ from firedup.store.event import OUTPUT_KINDS, encode_output
 _NS = 1_000_000_000
 TAIL_BYTES = 64 * 1024
 MOST_AT_ONCE = 8  # runs that are asked about at the same time
-# What a server that lives may have left behind unseen since a session concluded this.
-_UNSETTLED = (Verdict.LOADING, Verdict.UNKNOWN, Verdict.LOST)
+# What a server that lives may have left behind unseen since a session concluded this: the limit
+# of a watch says nothing of the server.
+_UNSETTLED = (Verdict.LOADING, Verdict.UNKNOWN, Verdict.LOST, Verdict.TIMED_OUT)
+# The verdicts of a server that has ended.
+_SETTLED_BY_END = (Verdict.CRASHED, Verdict.STOPPED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +91,8 @@ async def _summarise(
     output = await _read_last_output(agent, f"{run.folder}/events.jsonl")
     end = run.state.exit
     if not run.is_alive:
-        if output is None or (end is not None and output.at_ns < end.event.at_ns):
+        is_told = output is not None and output.verdict in _SETTLED_BY_END
+        if output is None or (not is_told if end is None else output.at_ns < end.event.at_ns):
             output = await _judge(agent, make_matcher, clock, run)
         ended_ns = end.event.wall_ns if end is not None else None
         return Summary(State.EXITED, output.verdict, output.stage, output.cause, ended_ns=ended_ns)
@@ -145,9 +150,15 @@ async def _judge(
     pipeline.feed(Begun(at_ns, wall_ns, run.spec, pid, is_launched=True, log=run.log))
     history = await load_history(agent, run.folder, run.log, run.state.log_start)
     async for event in replay_history(agent, run.log, history):
+        at_ns = event.at_ns
         pipeline.feed(event)
     if run.state.exit is not None:
         pipeline.feed(run.state.exit.event)
+    elif pid is not None and not run.is_alive and not run.state.is_keeper_alive:
+        has_restarted = run.manifest.boot_id not in (None, agent.hello["boot_id"])
+        at_ns = at_ns if has_restarted else clock.boottime_ns()  # boottime began anew
+        why = RESTARTED if has_restarted else None
+        pipeline.feed(Exited(at_ns, clock.wall_ns(), pid, error=why))
     explanation = pipeline.snapshot().explanation
     cause = explanation.cause.failure if explanation.cause else None
     output = _Output(clock.boottime_ns(), explanation.verdict, explanation.stage, cause)
