@@ -149,7 +149,7 @@ def test_hosts_are_listed_and_forgotten(shell: Shell) -> None:
         "runs": 0,
         "remembered": ["login"],
     }
-    for host, said in (("box", "its settings"), ("lab", "1 runs, whose folders there stay")):
+    for host, said in (("box", "its settings"), ("lab", "1 run, whose folders there stay")):
         assert shell.run("host", host, "--forget").out == f"forgot {host}: {said}\n"
     assert shell.run("host", "lab", "--forget").out == "nothing is known of lab\n"
     assert shell.run("host").out == "host   runs  remembered\nlocal     1  –\n"

@@ -80,7 +80,8 @@ def _forget(name: str, key: str) -> None:
         with open_index(index_path(os.environ)) as index:
             index.forget(name, ids)
     parts = ["its settings"] if was_there else []
-    parts += [f"{len(ids)} runs, whose folders there stay"] if ids else []
+    if ids:
+        parts.append(f"{len(ids)} run{'s' * (len(ids) > 1)}, whose folders there stay")
     click.echo(f"forgot {name}: {' and '.join(parts)}" if parts else f"nothing is known of {name}")
 
 
