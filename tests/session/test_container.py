@@ -1,15 +1,19 @@
 """`firedup run -- docker run …`: the container is the server, not the client that starts it."""
 
+import asyncio
 import json
 import os
 import signal
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
-from workbench import Site, free_port, recorded, until
+from workbench import LIMIT_S, Site, free_port, recorded, until
 
 from firedup.core.error import RefusedError
+from firedup.core.event import Begun
 from firedup.core.model import Ownership, Verdict
+from firedup.session.container import take_spec
 from firedup.session.order import Order
 from firedup.session.restart import restart_run
 from firedup.session.stop import stop_run
@@ -169,6 +173,16 @@ async def test_a_terminal_is_refused_before_the_launch(site: Site) -> None:
         await site.launch(("docker", "run", "-it", "sglang:x", "sglang", "serve"))
 
     assert "Leave out -it." in str(caught.value)
+
+
+async def test_a_composed_server_that_is_asked_already_is_not_looked_for_over_a_new_link(
+    site: Site,
+) -> None:
+    run = await site.launch(site.serve(site.fake(LOADING)))
+    asked = SimpleNamespace(prober=object())
+
+    async with asyncio.timeout(LIMIT_S):  # without a container it would look for ever
+        await take_spec(site.agent, asked, site.catalogue, run, Begun(0, 0, run.spec))
 
 
 async def test_a_composed_server_is_found_among_its_services(

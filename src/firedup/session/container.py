@@ -152,7 +152,12 @@ def look_beyond(watch: Watch, spec: ServerSpec) -> Callable[[Agent, int], Any]:
 async def take_spec(
     agent: Agent, watch: Watch, catalogue: Catalogue, run: Run, begun: Begun
 ) -> None:
-    """Of a composed server nothing is known before it runs: read its command then, and ask it."""
+    """Of a composed server nothing is known before it runs: read its command then, and ask it.
+
+    Once that was done, the watch asks it over each new link by itself.
+    """
+    if watch.prober is not None:
+        return
     while (found := await read_carried(agent, run)) is None:  # noqa: ASYNC110 - another host's
         await asyncio.sleep(LOOK_S)
     program = run.manifest.container.program if run.manifest.container else "docker"
