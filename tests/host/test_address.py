@@ -60,6 +60,8 @@ def test_hops_are_taken_from_left_to_right() -> None:
         "a b",
         "box,",
         "k8s:/pod",
+        "k8s:a/b/c",
+        "k8s:a/-b",
         "slurm:x",
         "ssh:a\nb",
     ],

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from firedup.core.error import UsageError
 from firedup.host.base import Hop, Host, local_host
 from firedup.host.container import Container
-from firedup.host.kubernetes import Pod
+from firedup.host.kubernetes import parse_pod
 from firedup.host.slurm import SlurmJob
 from firedup.host.ssh import Ssh
 
@@ -45,11 +45,10 @@ def _make_ssh(place: str, word: str, whole: str) -> Hop:
 
 
 def _make_pod(place: str, word: str, whole: str) -> Hop:
-    pod, _, container = place.partition(":")
-    namespace, slash, name = pod.rpartition("/")
-    if not name or (slash and not namespace) or any(p.startswith("-") for p in (name, container)):
+    pod = parse_pod(place)
+    if pod is None:
         raise _refuse(word, whole, "a pod is written k8s:NAMESPACE/POD or k8s:POD")
-    return Pod(name, namespace or None, container or None)
+    return pod
 
 
 def _make_job(place: str, word: str, whole: str) -> Hop:

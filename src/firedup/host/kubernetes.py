@@ -104,3 +104,13 @@ class Pod:
             if words in said:
                 return trouble, todo.format(shlex.quote(self.word), space)
         return None
+
+
+def parse_pod(text: str) -> Pod | None:
+    """The pod of `[NAMESPACE/]POD[:CONTAINER]`; None for what names none."""
+    place, _, container = text.partition(":")
+    namespace, slash, name = place.rpartition("/")
+    is_whole = name and (namespace or not slash) and "/" not in namespace
+    if not is_whole or any(part.startswith("-") for part in (namespace, name, container)):
+        return None
+    return Pod(name, namespace or None, container or None)

@@ -10,7 +10,7 @@ from firedup.host.base import OperationError
 from firedup.host.containerlog import ContainerLog
 from firedup.host.frame import Data
 from firedup.host.journal import Unit
-from firedup.host.kubernetes import Pod
+from firedup.host.kubernetes import parse_pod
 from firedup.host.link import Agent
 from firedup.host.podlog import PodLog
 from firedup.host.pour import pour
@@ -58,7 +58,10 @@ def parse_source(text: str) -> Source | None:
     if not place or place.startswith("-") or not place.isprintable():
         raise _refuse(text, f"{kind} needs a name, which begins with no dash")
     if kind == "k8s":
-        return PodLog(_parse_pod(place, text))
+        pod = parse_pod(place)
+        if pod is None:
+            raise _refuse(text, "a pod is written k8s:NAMESPACE/POD or k8s:POD")
+        return PodLog(pod)
     if kind == "journal":
         name = place.removeprefix("user/")
         if not name or "/" in name:
@@ -79,14 +82,6 @@ async def wait_status(agent: Agent, source: Source) -> int | None:
     finally:
         stream.close()
     return int(said) if said.isdigit() else None
-
-
-def _parse_pod(place: str, text: str) -> Pod:
-    pod, _, container = place.partition(":")
-    namespace, slash, name = pod.rpartition("/")
-    if not name or (slash and not namespace) or "/" in namespace:
-        raise _refuse(text, "a pod is written k8s:NAMESPACE/POD or k8s:POD")
-    return Pod(name, namespace or None, container or None)
 
 
 def _refuse(text: str, why: str) -> UsageError:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import posixpath
 from collections.abc import AsyncIterator
 from contextlib import aclosing
 from dataclasses import dataclass, replace
@@ -27,6 +26,7 @@ from firedup.session.family import find_writers
 from firedup.session.find import find_writer
 from firedup.session.history import position_after
 from firedup.session.linked import LinkSpeaker, Patience
+from firedup.session.path import path_on
 from firedup.session.prepared import prepare_linked
 from firedup.session.sample import feed_samples
 from firedup.session.watch import Watch, Watching
@@ -81,8 +81,7 @@ async def _prepare(
     pid: int | None,
     engine: str | None,
 ) -> Watch:
-    base = str(agent.hello["cwd"] if agent.host.is_local else agent.hello["home"])
-    path = posixpath.normpath(posixpath.join(base, log))
+    path = path_on(agent, log)
     facts = await stat_file(agent, path)
     if facts is not None and facts.kind == "folder":
         raise UsageError(f"{path} is a directory, not a log", todo="Name the log file in it.")

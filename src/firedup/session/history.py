@@ -23,7 +23,7 @@ from firedup.core.event import (
     Token,
 )
 from firedup.host.base import OperationError
-from firedup.host.file import LogPosition, open_file, read_file, stat_file
+from firedup.host.file import TAIL_BYTES, LogPosition, open_file, read_file, stat_file
 from firedup.host.frame import Data
 from firedup.host.link import Agent
 from firedup.host.logfile import (
@@ -41,7 +41,6 @@ from firedup.store.event import EventReader, LogRange
 
 # What one session saw of its link or of its own patience is not the run's history.
 _KEPT = (Health, PortOwner, Token, Accepted, StopAsked, KeeperGone)
-TAIL_BYTES = 256
 _FIRST_BYTES = 1 << 17  # of the samples: enough to tell which file the log was at first
 _STOP_BYTES = 1 << 20  # of events.jsonl: more than is recorded between a stop and the end
 
@@ -130,7 +129,15 @@ async def _find_volumes(
     sizes = wanted_sizes(list_generations(recorded, [*samples, *ends]))
     found = await find_log_files(agent, place.log, sizes=sizes, pid=place.pid)
     generations = list_generations(recorded, [*samples, *_last_look(samples, found, end)])
-    return find_volumes(generations, found, place.log, place.start, _size_at(end))
+    bare_ns = _bare_at(found, end)
+    return find_volumes(generations, found, place.log, place.start, _size_at(end), bare_ns)
+
+
+def _bare_at(found: LogFiles, end: Sample | None) -> int | None:
+    """When the log was missing or empty at last, by the host's wall clock."""
+    if end is not None:
+        return end.wall_ns if end.log_size <= 0 else None
+    return found.wall_ns if found.log is None or found.log.size == 0 else None
 
 
 def _size_at(end: Sample | None) -> int | None:

@@ -13,11 +13,16 @@ def path_on(agent: Agent, text: str) -> str:
 
     What is relative begins at the home, and on this machine at the present folder.
     """
-    home = str(agent.hello["home"])
+    base = agent.hello["cwd"] if agent.host.is_local else agent.hello["home"]
     if text == "~" or text.startswith("~/"):
-        return posixpath.normpath(posixpath.join(home, text[2:]))
-    base = str(agent.hello["cwd"]) if agent.host.is_local else home
-    return posixpath.normpath(posixpath.join(base, text))
+        return path_below_home(agent, text)
+    return posixpath.normpath(posixpath.join(str(base), text))
+
+
+def path_below_home(agent: Agent, text: str) -> str:
+    """The same for what is remembered of a host: all that is relative begins at the home there."""
+    below = text[2:] if text.startswith("~/") else "" if text == "~" else text
+    return posixpath.normpath(posixpath.join(str(agent.hello["home"]), below))
 
 
 def suspect_home(agent: Agent, path: str) -> str | None:

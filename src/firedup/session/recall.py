@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import posixpath
 import shlex
 from dataclasses import replace
 
 from firedup.host.config import HostMemory
 from firedup.host.link import Agent
 from firedup.session.order import Order
-from firedup.session.path import path_on
+from firedup.session.path import path_below_home, path_on
 
 
 def recall_order(
@@ -21,11 +20,10 @@ def recall_order(
     is remembered with a relative one begins at the home there. `has_login_said`: the order's
     `login` was asked for or forbidden, so that the memory has no say.
     """
-    home = str(agent.hello["home"])
     taken: list[str] = []
     env_files = order.env_files
     if memory.env_file and not env_files:
-        env_files = (_below(home, memory.env_file),)
+        env_files = (path_below_home(agent, memory.env_file),)
         taken.append(f"--env-file {shlex.quote(memory.env_file)}")
     setup = order.setup
     if setup is None and memory.setup:
@@ -37,7 +35,7 @@ def recall_order(
         taken.append("--login")
     cwd = path_on(agent, order.cwd) if order.cwd else None
     if cwd is None and memory.cwd:
-        cwd = _below(home, memory.cwd)
+        cwd = path_below_home(agent, memory.cwd)
         taken.append(f"--cwd {shlex.quote(memory.cwd)}")
     log = order.log
     if log is not None and log.startswith("~"):
@@ -46,8 +44,3 @@ def recall_order(
         order, env_files=env_files, setup=setup or None, login=login, cwd=cwd, log=log
     )
     return changed, tuple(taken)
-
-
-def _below(home: str, path: str) -> str:
-    path = path[2:] if path.startswith("~/") else "" if path == "~" else path
-    return posixpath.normpath(posixpath.join(home, path))

@@ -267,6 +267,7 @@ class _Tap:
         finally:
             waiter.cancel()
             await asyncio.wait([waiter])
+            _ = waiter.cancelled() or waiter.exception()  # the link broke, which others tell
 
     async def _status_of(self, waiter: asyncio.Future[int | None]) -> tuple[int | None, int | None]:
         await asyncio.wait([waiter], timeout=DRAIN_S)

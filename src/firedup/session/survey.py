@@ -14,7 +14,7 @@ from firedup.host.file import PathFacts, check_paths
 from firedup.host.link import Agent
 from firedup.host.route import read_route
 from firedup.session.open import open_host
-from firedup.session.path import suspect_home
+from firedup.session.path import path_below_home, suspect_home
 
 LIMIT_S = 40.0
 _NS = 1_000_000_000
@@ -159,10 +159,8 @@ def _read_gpus(lines: list[str]) -> tuple[str, ...]:
 async def _check_memory(agent: Agent, memory: HostMemory) -> tuple[str, ...]:
     """What is wrong with the folder and the file of variables."""
     problems: list[str] = []
-    home = str(agent.hello["home"])
     if memory.cwd:
-        place = memory.cwd.replace("~", home, 1) if memory.cwd.startswith("~") else memory.cwd
-        place = place if place.startswith("/") else f"{home}/{place}"
+        place = path_below_home(agent, memory.cwd)
         (facts,) = await check_paths(agent, (place,))
         if facts.file is None or facts.file.kind != "folder":
             problems.append(f"the folder {place} does not exist{_hint_home(agent, memory.cwd)}")
