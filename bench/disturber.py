@@ -22,6 +22,7 @@ CRASHES = (
 )
 BURST = b"[2026-11-29 18:00:00 TP0] INFO: %08d of a burst of lines that say nothing of interest\n"
 BURST_LINES = (2_000, 30_000)
+LEAST_BYTES = 256  # by which a sample tells one file from another
 HOUR_NS = 3600 * 10**9
 
 
@@ -33,10 +34,13 @@ class Disturber:
     choice: random.Random
     done: Counter[str]
     generations: list[bytes] = field(default_factory=lambda: [b""])
+    hasty: float = 0.0  # the share of rotations that wait for no sample of the keeper
+    has_steps: bool = False
     undo: list[tuple[str, Callable[[], None]]] = field(default_factory=list)
 
     async def play(self) -> None:
         """All parts with something done before and between them, and the end."""
+        self.has_steps = self.choice.random() < 0.2
         self.server.start_client()
         for part in self.server.parts:
             await self._disturb()
@@ -76,20 +80,23 @@ class Disturber:
                     self._step_clock()
 
     def _acts(self) -> Sequence[str]:
-        acts = ["rename", "copytruncate"] if self._ends_a_line() else []
+        # The clock of files is not faked, so that a run has clock steps or rotations.
+        has_steps = self.server.place.hop is not None and self.has_steps
+        acts = ["rename", "copytruncate"] if self._ends_a_line() and not has_steps else []
         acts += ["kill client", "kill agent"] if self.server.client else ["new client"] * 3
         if self.server.client and not self.undo:
             acts += ["cut", "stall"]
-        if self.server.place.hop is not None:
-            acts.append("clock step")
+        if has_steps:
+            acts += ["clock step"] * 2
         return acts
 
     def _ends_a_line(self) -> bool:
         """A program that has its log rotated writes whole lines."""
-        return self.generations[-1].endswith(b"\n")
+        last = self.generations[-1]
+        return last.endswith(b"\n") and (len(last) >= LEAST_BYTES or self.hasty > 0)
 
     async def _rotate(self, *, copies: bool) -> None:
-        if self.choice.random() < 0.75:
+        if self.choice.random() >= self.hasty:
             await self.server.until_sampled()
         self.server.rotate(copies=copies)
         self.generations.append(b"")

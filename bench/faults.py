@@ -75,6 +75,7 @@ class Bench:
     catalogue: Catalogue
     matcher: Matcher
     places: tuple[Place, ...]  # this machine, and those behind SSH
+    hasty: float
 
     async def run(self, seed: int) -> Outcome:
         """One disturbed run, and what it came to."""
@@ -87,7 +88,7 @@ class Bench:
         folder.mkdir()
         parts = make_parts(choice)
         server = Server(place, folder, parts, self.catalogue, self.matcher, free_port())
-        disturber = Disturber(server, choice, outcome.done)
+        disturber = Disturber(server, choice, outcome.done, hasty=self.hasty)
         try:
             async with open_agent(place.host) as agent:
                 await server.begin(agent)
@@ -172,10 +173,16 @@ def main(argv: list[str]) -> Result:
     parser = argparse.ArgumentParser(prog="./dev bench faults", description=__doc__)
     parser.add_argument("--runs", type=int, default=100, help="default %(default)s")
     parser.add_argument("--seed", type=int, default=1, help="of the first run; counts up")
+    parser.add_argument(
+        "--hasty",
+        type=float,
+        default=0.0,
+        help="share of rotations before a sample of the keeper, and of files it cannot tell apart",
+    )
     parser.add_argument("--keep", help="a folder that stays, with the runs that differed")
     parser.add_argument("--verbose", action="store_true", help="a line for each run")
     asked = parser.parse_args(argv)
-    return asyncio.run(_measure(asked.runs, asked.seed, asked.keep, says=asked.verbose))
+    return asyncio.run(_measure(asked))
 
 
 def _folder(keep: str | None) -> AbstractContextManager[str]:
@@ -185,18 +192,18 @@ def _folder(keep: str | None) -> AbstractContextManager[str]:
     return nullcontext(str(Path(keep).resolve()))
 
 
-async def _measure(runs: int, seed: int, keep: str | None, *, says: bool) -> Result:
+async def _measure(asked: argparse.Namespace) -> Result:
     cache = Cache.of_user(os.environ)
     catalogue = load_catalogue(cache=cache)
     matcher = build_matcher(catalogue, openers=OPENERS, blobs=cache)
     begun_s = time.monotonic()
     outcomes = []
-    with _folder(keep) as name, _places(Path(name)) as places:
-        bench = Bench(Path(name), catalogue, matcher, places)
-        for number in range(runs):
-            outcome = await bench.run(seed + number)
+    with _folder(asked.keep) as name, _places(Path(name)) as places:
+        bench = Bench(Path(name), catalogue, matcher, places, asked.hasty)
+        for number in range(asked.runs):
+            outcome = await bench.run(asked.seed + number)
             outcomes.append(outcome)
-            if says or outcome.differences:
+            if asked.verbose or outcome.differences:
                 acts = ", ".join(f"{count} {act}" for act, count in outcome.done.items())
                 print(f"seed {outcome.seed} ({outcome.kind}): {acts}", file=sys.stderr)
             for text in outcome.differences:
