@@ -179,13 +179,21 @@ def _read_samples(samples: Iterable[Sample]) -> tuple[list[_Draft], Identity | N
     found: list[_Draft] = []
     identity: Identity | None = None
     was_cut = False  # it has been empty since
+    empty: _Draft | None = None  # the file that it is now, which never had anything yet
     for sample in samples:
         if sample.log_size < 0:
             continue
         if sample.log_dev is not None and sample.log_ino is not None:
             identity = (sample.log_dev, sample.log_ino)
         last = found[-1] if found else None
+        if empty is not None and empty.identity != identity:
+            # It may have got something before it was moved away.
+            found.append(empty)
+            last, was_cut = empty, False
+        empty = None
         if sample.log_size == 0:
+            if identity is not None and (last is None or last.identity != identity):
+                empty = _Draft("rotated", sample.at_ns, identity)
             was_cut = was_cut or (last is not None and last.identity == identity)
             continue
         if last is None or was_cut or _is_other(last, sample, identity):
@@ -197,7 +205,7 @@ def _read_samples(samples: Iterable[Sample]) -> tuple[list[_Draft], Identity | N
 
 
 def _is_other(last: _Draft, sample: Sample, identity: Identity | None) -> bool:
-    if identity != last.identity or sample.log_size < last.marks[-1].offset:
+    if identity != last.identity or (last.marks and sample.log_size < last.marks[-1].offset):
         return True
     return last.head is not None and sample.log_head not in (None, last.head)
 

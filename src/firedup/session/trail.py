@@ -42,14 +42,22 @@ def wanted_sizes(generations: Iterable[Generation]) -> frozenset[int]:
 
 
 def find_volumes(
-    generations: Sequence[Generation], found: LogFiles, log: str, log_start: int, end: int | None
+    generations: Sequence[Generation],
+    found: LogFiles,
+    log: str,
+    log_start: int,
+    end: int | None,
+    bare_wall_ns: int | None = None,
 ) -> tuple[Volume, ...]:
     """A volume for each generation, and for those that came and went between two samples.
 
     `end` is where the last one ends when the run is over: what follows is a later run's.
+    `bare_wall_ns` is when there was no log, or an empty one, at the end of what is known.
     """
     files = _find_files(generations, found.files)
     listed, files = _insert_unseen(generations, files, found, log)
+    if bare_wall_ns is not None:
+        _add_unseen(listed, files, found, log, bare_wall_ns)
     volumes = []
     for one in listed:
         file = files.get(one.number)
@@ -132,6 +140,35 @@ def _insert_unseen(
             placed[len(listed)] = files[after.number]
         listed.append(replace(after, number=len(listed)))
     return listed, placed
+
+
+def _add_unseen(
+    listed: list[Generation],
+    files: dict[int, LogFile],
+    found: LogFiles,
+    log: str,
+    bare_wall_ns: int,
+) -> None:
+    """Add what came after the last sample with content, and was moved or copied away as well."""
+    last = listed[-1]
+    seen_ns = last.seen[1] if last.seen else None
+    if seen_ns is None:
+        return
+    identities = {one.identity for one in listed}
+    known = {file.head for file in files.values()} | {one.head for one in listed}
+    unseen = [
+        f
+        for f in found.files
+        if seen_ns - _CLOCK_STEP_NS <= f.modified_wall_ns <= bare_wall_ns
+        if f.size > 0 and f.continues(log) and not f.is_log and not f.is_packed
+        if f not in files.values() and f.identity not in identities and f.head not in known
+    ]
+    for file in sorted(unseen, key=lambda f: f.modified_wall_ns):
+        age_ns = found.wall_ns - file.modified_wall_ns
+        at_ns = max(found.at_ns - age_ns, listed[-1].at_ns)
+        made = Generation(len(listed), "rotated", at_ns, file.identity)
+        files[made.number] = file
+        listed.append(made)
 
 
 def _between(
