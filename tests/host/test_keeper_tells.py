@@ -1,5 +1,6 @@
 """The keeper concludes by itself and tells, while no client is attached."""
 
+import asyncio
 import json
 import signal
 import socket
@@ -238,3 +239,26 @@ async def test_a_port_in_foreign_hands_is_a_crash_once_the_server_says_that_it_i
 
     assert told["cause"] == {"class": "port-in-use", "line": None}
     assert "ready" not in ear.events
+
+
+async def test_a_stranger_on_the_port_is_not_given_the_key(
+    agent: Agent, launch: "Launcher", ear: Ear
+) -> None:
+    heard = []
+
+    async def listen(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        heard.append(await reader.readuntil(b"\r\n\r\n"))
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+        writer.close()
+
+    server = await asyncio.start_server(listen, "127.0.0.1", 0)
+    place = KeyPlace(options=("--api-key",))
+    taken = recipe(server.sockets[0].getsockname()[1], key=place)
+    argv = ("sh", "-c", "echo fired up; sleep 600", "sh", "--api-key", "planted-key")
+    await launch(*argv, notify=(ear.url,), recipe=taken)
+
+    await ear.hear("crashed")
+
+    server.close()
+    assert heard
+    assert b"planted-key" not in b"".join(heard)

@@ -114,7 +114,7 @@ class Prober:
             return Step.GONE
         if ownership is None:
             return Step.CLOSED
-        is_healthy = await self._ask_health()
+        is_healthy = await self._ask_health(ownership)
         if ownership is Ownership.NO:
             return Step.CLOSED
         if not is_healthy:
@@ -145,10 +145,12 @@ class Prober:
         self._tell(owner, owner.owner, owner.pid)
         return owner.owner, True
 
-    async def _ask_health(self) -> bool:
+    async def _ask_health(self, ownership: Ownership) -> bool:
         path = self.target.spec.health_path or self.target.http.health or "/health"
+        is_foreign = ownership is Ownership.NO  # whoever that is gets no key
+        target = replace(self.target, key=None) if is_foreign else self.target
         try:
-            answer = await self.target.get(path)
+            answer = await target.get(path)
             health = Health(answer.at_ns, answer.status)
         except OperationError as error:
             health = Health(self.now_ns(), None, error.what)

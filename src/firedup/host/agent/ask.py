@@ -38,8 +38,9 @@ def ask_server(
     if answers["owner"] is None:
         return answers
     source = dict(recipe.get("key") or {}, run=folder) if recipe.get("key") else None
-    answers["health"] = _ask_health(recipe, source)
-    if answers["health"] == 200 and answers["owner"] != "no":
+    is_foreign = answers["owner"] == "no"  # whoever that is gets no key
+    answers["health"] = _ask_health(recipe, None if is_foreign else source)
+    if answers["health"] == 200 and not is_foreign:
         answers["token"] = _ask_token(recipe, source)
     answers["at_ns"] = boottime_ns()
     return answers
