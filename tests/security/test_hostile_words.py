@@ -47,6 +47,14 @@ found = {"argv": sys.argv[1:], "cwd": os.getcwd()}
 found["env"] = {name: value for name, value in os.environ.items() if name.startswith("EVIL")}
 print(json.dumps(found), flush=True)
 """
+# Fails once a client has read its first words: it is the client that knows the cause.
+WATCHED = """
+import glob, os, time
+print("hello", flush=True)
+records = os.environ["XDG_STATE_HOME"] + "/firedup/runs/*/events.jsonl"
+while not any('"event":"log"' in open(path).read() for path in glob.glob(records)):
+    time.sleep(0.05)
+"""
 names = st.text(
     st.characters(exclude_characters="\0", exclude_categories=["Cs"])
     | st.sampled_from("$`;|&<>'\"\\ -!*~#,:/=\n"),
@@ -161,7 +169,7 @@ def test_a_server_behind_any_login_shell_gets_its_words_unchanged(
 def test_what_a_log_says_is_a_value_for_a_hook_and_never_its_text(user: User) -> None:
     line = "RuntimeError: $(touch pwned) `touch pwned`; touch pwned '\" | > pwned"
     seen = user.folder / "seen"
-    program = user.program(f"import sys\nprint({line!r}, flush=True)\nsys.exit(1)\n")
+    program = user.program(WATCHED + f"raise RuntimeError({line.partition(': ')[2]!r})\n")
     hook = f'printf %s "$FIREDUP_CAUSE_LINE" > {seen}.new && mv {seen}.new {seen}'
 
     done = user.type("run", "--until", "exit", "--on", "crashed", hook, "--", program)
