@@ -159,8 +159,8 @@ def test_a_link_that_is_down_is_no_verdict_on_the_server():
 
     assert down == (
         (
-            "12:04:18 +01:41 no link for 2 s (the connection broke); the server's state is unknown; "
-            "next try in 4 s"
+            "12:04:18 +01:41 no link for 2 s (the connection broke); "
+            "the server's state is unknown; next try in 4 s"
         ),
     )
     assert again == ("12:04:19 +01:42 the link is up again, after 2 s",)
