@@ -89,6 +89,21 @@ def entry(number: int, message: bytes) -> bytes:
     return head + b"MESSAGE=" + message + b"\n\n"
 
 
+@given(st.lists(st.integers(0, 200), max_size=4), st.lists(st.integers(0, 900), max_size=6))
+def test_a_line_that_is_too_long_to_be_held_loses_nothing_however_it_is_sliced(
+    sizes: list[int], cuts: list[int]
+) -> None:
+    lines = [bytes(97 + i % 26 for i in range(size)) + b"\n" for size in sizes]
+    data = b"".join(AT + line for line in lines)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("firedup.host.stamp.LINE_LIMIT_BYTES", 50)
+        whole = read_all(StampedLines(), data, [])
+        sliced = read_all(StampedLines(), data, [min(cut, len(data)) for cut in cuts])
+
+    assert sliced == whole
+    assert b"".join(piece.data for piece in whole) == b"".join(lines)
+
+
 @given(st.lists(st.binary(max_size=30), max_size=6), st.lists(st.integers(0, 500), max_size=6))
 def test_slicing_a_journal_differently_changes_nothing(
     messages: list[bytes], cuts: list[int]

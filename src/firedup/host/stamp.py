@@ -49,31 +49,44 @@ class StampedLines:
     words: list[str] = field(default_factory=list)
     _rest: bytes = b""
     _second: tuple[bytes, bytes, int] = (b"", b"", 0)
+    _cut_ns: int | None = None  # of the line of which parts were given out already
 
     def feed(self, data: bytes) -> list[Poured]:
         """The lines that are complete by now, without their stamps."""
-        *lines, self._rest = (self._rest + data).split(b"\n")
-        if len(self._rest) > LINE_LIMIT_BYTES:
-            lines, self._rest = [*lines, self._rest], b""
-            return self._strip(lines, b"")
-        return self._strip(lines, b"\n")
+        *lines, rest = (self._rest + data).split(b"\n")
+        found = []
+        for line in lines:
+            found += self._cut(line)
+            found += self._strip(self._rest, b"\n")
+        found += self._cut(rest)
+        return found
 
     def close(self) -> list[Poured]:
         """The last line, which had no end."""
         rest, self._rest = self._rest, b""
-        return self._strip([rest], b"") if rest else []
+        return self._strip(rest, b"") if rest else []
 
-    def _strip(self, lines: list[bytes], last_end: bytes) -> list[Poured]:
+    def _cut(self, line: bytes) -> list[Poured]:
+        """The parts of a line that is too long to be held; what is left of it is the rest now."""
         found = []
-        for index, line in enumerate(lines):
-            end = last_end if index == len(lines) - 1 else b"\n"
-            stamp = _STAMP.match(line)
-            if stamp is None:
-                if line.strip():
-                    self.words = [*self.words[-9:], line.decode("utf-8", "replace").strip()]
-                continue
-            found.append(Poured(self._wall_ns(stamp), self._join_pieces(line, stamp.end()) + end))
+        while len(line) > LINE_LIMIT_BYTES:
+            found += self._strip(line[:LINE_LIMIT_BYTES], b"")
+            line = line[LINE_LIMIT_BYTES:]
+        self._rest = line
         return found
+
+    def _strip(self, line: bytes, end: bytes) -> list[Poured]:
+        """A line or the next part of one; only the first part has a stamp."""
+        if self._cut_ns is not None:
+            wall_ns, message = self._cut_ns, line
+        elif (stamp := _STAMP.match(line)) is not None:
+            wall_ns, message = self._wall_ns(stamp), self._join_pieces(line, stamp.end())
+        else:
+            if line.strip():
+                self.words = [*self.words[-9:], line.decode("utf-8", "replace").strip()]
+            return []
+        self._cut_ns = None if end else wall_ns
+        return [Poured(wall_ns, message + end)]
 
     def _join_pieces(self, line: bytes, start: int) -> bytes:
         """The message of a line, without the stamps that stand before its further pieces."""
