@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
+from firedup.core.line import has_own_prefix
 from firedup.core.model import Line, Source
 
 # What can open or be such a message; a matcher must let every line through that holds one.
@@ -109,7 +110,7 @@ class Blocks:
         """Place one line; progress bars belong to no block."""
         if line.is_progress:
             return Mark(Shape.PLAIN, line.source)
-        has_prefix = len(line.message) < len(line.text)
+        has_prefix = has_own_prefix(line)
         if self._panicked is not None and line.message.strip():
             source, self._panicked = self._panicked, None
             if source == line.source:

@@ -30,4 +30,10 @@ def decode_line(
         level=prefix.level,
         is_progress=is_progress,
         is_cut=len(raw) > LIMIT_BYTES,
+        collected=prefix.collected,
     )
+
+
+def has_own_prefix(line: Line) -> bool:
+    """Whether the engine itself put something before the message."""
+    return len(line.message) < len(line.written)

@@ -54,9 +54,9 @@ class Line:
     """One record of a log, decoded for reading; `offset` and `end` are byte positions in the file.
 
     `number` counts LF from 1, as `sed -n` does, so that all carriage-return pieces of one physical
-    line share a number. `text` is free of control sequences. `message` is `text` without the
-    engine's prefix. `stamp_ns` is the line's own time (wall clock, nanoseconds since the epoch,
-    read as UTC) or None.
+    line share a number. `text` is free of control sequences; a collector of logs wrote its first
+    `collected` characters. `message` is `text` without all prefixes. `stamp_ns` is the line's own
+    time (wall clock, nanoseconds since the epoch, read as UTC).
     """
 
     offset: int
@@ -69,6 +69,12 @@ class Line:
     level: str | None = None  # DEBUG, INFO, WARNING, ERROR, CRITICAL where the prefix says so
     is_progress: bool = False  # ended by a carriage return: it will be overwritten on a terminal
     is_cut: bool = False  # longer than the limit; the rest was dropped
+    collected: int = 0
+
+    @property
+    def written(self) -> str:
+        """The text as the engine wrote it."""
+        return self.text[self.collected :]
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ _COLLECTOR = re.compile(
     r"(?:\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d) +(?:std(?:out|err) [FP] )?"
     r"|\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:[.,]\d+)? "
     r"|\[pod/[^\]]{1,200}\] "
+    r"|\d{1,4}: "
     r"|[A-Za-z][\w.-]{0,60}-\d+ +\| ?"
     r"|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d [\w.-]{1,64} [\w@./-]{1,64}\[\d+\]: )"
 )
@@ -54,12 +55,16 @@ _TITLE_RANK = re.compile(r"(?:^|_)((?:(?:DP|PP|TP|EP)\d+)(?:_(?:DP|PP|TP|EP)\d+)
 
 @dataclass(frozen=True, slots=True)
 class Prefix:
-    """What was found before the message: `length` characters of the text."""
+    """What was found before the message: `length` characters of the text.
+
+    The first `collected` of them are a collector's.
+    """
 
     length: int
     source: Source
     stamp_ns: int | None
     level: str | None = None
+    collected: int = 0
 
 
 def strip_escapes(text: str) -> str:
@@ -100,6 +105,7 @@ def parse_prefix(text: str, year: int) -> Prefix:
             break
         stamp_ns = _collector_stamp(found.group()) or stamp_ns
         at = found.end()
+    collected = at
     glued = _GLUED.search(text, at)
     if glued is not None and not text.startswith(("[", "("), at):
         at = glued.start()
@@ -127,7 +133,7 @@ def parse_prefix(text: str, year: int) -> Prefix:
         at = llama.end()
     if level is None and (spelled := _SPELLED.match(text, at)) is not None:
         level = "WARNING" if spelled["warning"] else spelled["level"]
-    return Prefix(at, Source(rank, pid, title), stamp_ns, level)
+    return Prefix(at, Source(rank, pid, title), stamp_ns, level, collected)
 
 
 def is_wall(stamp_ns: int) -> bool:

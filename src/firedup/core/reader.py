@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from firedup.core.block import Blocks, Mark, Shape
 from firedup.core.diagnosis import Aftermath, Diagnosis
+from firedup.core.line import has_own_prefix
 from firedup.core.model import Evidence, Finding, Line, Progress, Stage
 from firedup.core.reading import Readings
 from firedup.core.rule import Edge, Hit, Matcher, Role
@@ -221,7 +222,7 @@ class LogReader:
             self.diagnosis.go_on(None, Aftermath.UP)
         elif self.startup.stages > stages:
             self.diagnosis.go_on(writer, Aftermath.NEW_STAGE)
-        elif writer != MAIN or len(entry.line.message) < len(entry.line.text):
+        elif writer != MAIN or has_own_prefix(entry.line):
             # A bar without a prefix may be anybody's.
             self.diagnosis.go_on(writer, Aftermath.STAGE)
 

@@ -96,4 +96,4 @@ class Matcher(Protocol):
         """
 
     def match(self, line: Line) -> tuple[Hit, ...]:
-        """All rules, gauges included, that `line.text` meets, in catalogue order."""
+        """All rules, gauges included, that `line.written` meets, in catalogue order."""

@@ -49,8 +49,8 @@ class CatalogueMatcher:
         return self._scanner.scan(block)
 
     def match(self, line: Line) -> tuple[Hit, ...]:
-        """All rules that `line.text` meets, in the order of the rules given."""
-        data = line.text.encode(errors="replace")
+        """All rules that what was written meets, in the order of the rules given."""
+        data = line.written.encode(errors="replace")
         hits = []
         for index in self._filter.candidates(data):
             found = self._regexp(index).search(data)

@@ -57,10 +57,14 @@ class Expression:
 
     @cached_property
     def for_blocks(self) -> bytes:
-        """The pattern for a block of many lines: its anchors also meet carriage returns."""
+        """The pattern for a block of many lines: `$` also meets carriage returns, `^` anything.
+
+        A line's beginning may stand behind what a collector of logs wrote before it; more finds
+        than needed are no harm.
+        """
         pieces, start = [], 0
         for at in self._shape.anchors:
-            widened = r"(?:^|[\r\n])" if self.pattern[at] == "^" else r"(?:[\r\n]|$)"
+            widened = "" if self.pattern[at] == "^" else r"(?:[\r\n]|$)"
             pieces += [self.pattern[start:at], widened]
             start = at + 1
         return "".join([*pieces, self.pattern[start:]]).encode()

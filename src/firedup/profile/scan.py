@@ -17,7 +17,7 @@ from firedup.profile.regex import (
     store_hyperscan,
 )
 
-FORM = 1  # of the stored databases; count up when Expression rewrites patterns otherwise
+FORM = 2  # of the stored databases; count up when Expression rewrites patterns otherwise
 
 # So many finds per KiB of block are cheaper to look at than a second, exact pass over the block.
 _CHEAP_PER_KIB = 1 / 8
