@@ -88,12 +88,13 @@ def _forget(name: str, key: str) -> None:
 def show_host(text: str, *, as_json: bool, no_color: bool) -> int:
     """Look at the host and print what was found; 1 when something does not hold."""
     from firedup.cli.drive import run_async
+    from firedup.cli.knowledge import read_catalogue
     from firedup.cli.surveyed import record_survey, render_survey
     from firedup.session.survey import survey_host
 
     name = parse_host(text).name
     memory = read_memory(name, os.environ)
-    survey = run_async(survey_host(text, memory))
+    survey = run_async(survey_host(text, memory, read_catalogue()))
     if as_json:
         click.echo(render_json({"schema": SCHEMA, **record_survey(survey), **_record(memory)}))
     else:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+import shlex
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from firedup.host.base import OperationError
@@ -13,12 +15,12 @@ from firedup.host.config import HostMemory
 from firedup.host.file import PathFacts, check_paths
 from firedup.host.link import Agent
 from firedup.host.route import read_route
+from firedup.profile.schema import Catalogue
 from firedup.session.open import open_host
 from firedup.session.path import path_below_home, suspect_home
 
 LIMIT_S = 40.0
 _NS = 1_000_000_000
-_PROGRAMS = ("vllm", "sglang", "llama-server")
 # The setup runs as before a launch: in bash, and what it prints is out of the way. The braces make
 # bash read all of it before any of it could read the rest as its own input.
 _SCRIPT = """{{
@@ -30,13 +32,14 @@ for program in {programs}; do
   printf 'at %s %s\\n' "$program" "$(command -v "$program")"
 done
 python=$(command -v python || command -v python3) && "$python" -c '
+import sys
 from importlib.metadata import version
-for name in ("vllm", "sglang"):
+for name in sys.argv[1:]:
     try:
         print("is", name, version(name))
     except Exception:
         pass
-' 2>/dev/null
+' {engines} 2>/dev/null
 nvidia-smi --query-gpu=name,memory.total --format=csv,noheader 2>/dev/null | sed 's/^/gpu /'
 exit 0
 }} </dev/null
@@ -77,10 +80,10 @@ class Survey:
     problems: tuple[str, ...]
 
 
-async def survey_host(text: str, memory: HostMemory) -> Survey:
+async def survey_host(text: str, memory: HostMemory, catalogue: Catalogue) -> Survey:
     """Look at the host that `text` names, after the setup that is remembered of it.
 
-    HostError when it cannot be reached.
+    The engines of `catalogue` are looked for. HostError when the host cannot be reached.
     """
     begun_s = time.monotonic()
     async with open_host(text) as agent:
@@ -88,7 +91,7 @@ async def survey_host(text: str, memory: HostMemory) -> Survey:
         hello = agent.hello
         async with asyncio.TaskGroup() as group:
             route = group.create_task(read_route(agent.host))
-            shown = group.create_task(_run_script(agent, memory))
+            shown = group.create_task(_run_script(agent, memory, catalogue))
             places = group.create_task(check_paths(agent, (str(hello["runs_folder"]),)))
             problems = group.create_task(_check_memory(agent, memory))
         (runs,) = places.result()
@@ -113,10 +116,16 @@ async def survey_host(text: str, memory: HostMemory) -> Survey:
 
 
 async def _run_script(
-    agent: Agent, memory: HostMemory
+    agent: Agent, memory: HostMemory, catalogue: Catalogue
 ) -> tuple[tuple[Engine, ...], tuple[str, ...], tuple[str, ...]]:
     mark = f"firedup-{secrets.token_hex(8)}"
-    script = _SCRIPT.format(setup=memory.setup or ":", mark=mark, programs=" ".join(_PROGRAMS))
+    known = {p.command.programs[0]: p.engine for p in catalogue.profiles if p.command.programs}
+    script = _SCRIPT.format(
+        setup=memory.setup or ":",
+        mark=mark,
+        programs=shlex.join(known),
+        engines=shlex.join(known.values()),
+    )
     shell = ("bash", "-l") if memory.login else ("bash",) if memory.setup else ("sh",)
     done = await run_there(agent.host, shell, text=script, limit_s=LIMIT_S)
     before, found, said = done.out.partition(f"{mark} ")
@@ -128,7 +137,7 @@ async def _run_script(
         last = (done.err.strip() or before.strip()).splitlines()[-1:]
         evidence = f": {last[0]}" if last else ""
         complaint = (f"the setup ends with status {status.strip()}{evidence}",)
-    return _read_engines(lines), _read_gpus(lines), complaint
+    return _read_engines(lines, known), _read_gpus(lines), complaint
 
 
 def _tell_no_answer(memory: HostMemory, done: Output) -> str:
@@ -139,7 +148,8 @@ def _tell_no_answer(memory: HostMemory, done: Output) -> str:
     return f"{what} ended the shell, status {done.status}{f': {last[0]}' if last else ''}"
 
 
-def _read_engines(lines: list[str]) -> tuple[Engine, ...]:
+def _read_engines(lines: list[str], known: Mapping[str, str]) -> tuple[Engine, ...]:
+    """`known` has each engine's program, and the name under which Python knows its version."""
     paths: dict[str, str] = {}
     versions: dict[str, str] = {}
     for line in lines:
@@ -148,8 +158,11 @@ def _read_engines(lines: list[str]) -> tuple[Engine, ...]:
                 paths[name] = path.strip()
             case ["is", name, version]:
                 versions[name] = version.strip()
-    names = [name for name in _PROGRAMS if name in paths or name in versions]
-    return tuple(Engine(name, versions.get(name), paths.get(name)) for name in names)
+    return tuple(
+        Engine(program, versions.get(engine), paths.get(program))
+        for program, engine in known.items()
+        if program in paths or engine in versions
+    )
 
 
 def _read_gpus(lines: list[str]) -> tuple[str, ...]:
