@@ -21,13 +21,16 @@ class Intake:
     """Follows the log at `log`; `position` is behind what was fed last.
 
     `contact` dates what came while the link was down. `gate` is what has to be done once before
-    the first byte is fed.
+    the first byte is fed. `recall` is done on each later link before that byte: a log that was
+    truncated meanwhile has nothing by which to know that it is another.
     """
 
     def __init__(self, log: str, contact: Contact, feed: Callable[[Event], None]) -> None:
         self.log = log
         self.position = LogPosition()
         self.gate: Callable[[Agent], Awaitable[object]] | None = None
+        self.recall: Callable[[Agent], Awaitable[object]] | None = None
+        self._has_followed = False
         self._contact = contact
         self._feed = feed
         self._is_missing = False
@@ -36,6 +39,10 @@ class Intake:
     async def follow(self, agent: Agent) -> None:
         """Feed all that is new, for ever."""
         self._is_missing = False
+        is_unread = (self.position.generation, self.position.offset) == (0, 0)
+        if self.recall is not None and self._has_followed and is_unread:
+            await self.recall(agent)
+        self._has_followed = True
         with closing(follow_log(agent, self.log, self.position)) as reader:
             async for event in reader:
                 if self.gate is not None and isinstance(event, LogData):

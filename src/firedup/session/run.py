@@ -8,7 +8,7 @@ from contextlib import aclosing
 from datetime import UTC, datetime
 from functools import partial
 
-from firedup.core.event import Begun, Event, KeeperGone, Noted
+from firedup.core.event import Begun, Event, KeeperGone, LogChanged, LogData, Noted
 from firedup.core.model import Snapshot
 from firedup.core.rule import Matcher
 from firedup.host.link import Agent
@@ -113,8 +113,25 @@ async def _prepare(
         file=history.volumes[generation].file,
         pid=history.pid,
     )
+    watch.intake.recall = partial(_recall_rotations, watch, run)
     _add_feeders(watch, catalogue, run, begun, history.last_sample_ns)
     return watch
+
+
+async def _recall_rotations(watch: Watch, run: Run, agent: Agent) -> None:
+    """Feed what the log was before this link, if that is known to be more than one file."""
+    pid = run.state.server.pid if run.state.server else None
+    history = await load_history(agent, run.folder, run.log, run.state.log_start, pid=pid)
+    if len(history.volumes) == 1:
+        return
+    async for event in replay_history(agent, run.log, history):
+        if isinstance(event, LogData | LogChanged):
+            watch.feed(event)
+    generation, offset = watch.pipeline.log_position
+    file = history.volumes[generation].file
+    watch.intake.position = await position_after(
+        agent, run.log, generation, offset, file=file, pid=pid
+    )
 
 
 def _record_past(recorder: Recorder, begun: Begun, history: History) -> None:
