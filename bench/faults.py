@@ -223,6 +223,8 @@ def _conclude(outcomes: list[Outcome], seconds: float) -> Result:
     done = sum((one.done for one in outcomes), Counter[str]())
     rows.append(", ".join(f"{count} {act}" for act, count in sorted(done.items())))
     differing_seeds = [one.seed for one in outcomes if one.differences]
+    if differing_seeds:
+        rows.append(f"seeds that differ: {' '.join(map(str, differing_seeds))}")
     return {
         "figures": {
             "runs": len(outcomes),
@@ -233,7 +235,6 @@ def _conclude(outcomes: list[Outcome], seconds: float) -> Result:
             "gaps": sum(one.gaps for one in outcomes),
             "recorded_again_bytes": sum(one.again_bytes for one in outcomes),
             "differences": len(differing_seeds),
-            "seeds": " ".join(map(str, differing_seeds)),
         },
         "bars": {"differences": 0},
         "met": not differing_seeds,

@@ -109,7 +109,7 @@ def _conclude(
         "ssh, added": [one.added_ms for one in remote],
     }
     rows = [f"over {kind}", f"{'ms':24}{'p50':>8}{'p90':>8}{'p99':>8}{'most':>8}"]
-    figures: dict[str, float | int | str | bool | None] = {"lines": len(remote), "server": kind}
+    figures: dict[str, float | int | str | bool | None] = {"lines": len(remote)}
     for name, values in series.items():
         points = [quantile(values, share) for share in (0.5, 0.9, 0.99, 1.0)]
         rows.append(f"{name:24}" + "".join(f"{point:8.2f}" for point in points))
