@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 
-from bench.faulted import Server
+from bench.faulted import Server, signal_all
 
 LOGS = Path(__file__).parent.parent / "tests/data/engine-runs/sglang"
 CRASHES = (
@@ -120,8 +120,9 @@ class Disturber:
         """Nothing flows for a while, and nothing is closed."""
         box = self.server.place.box
         if box is None:
-            self.server.signal_agent(signal.SIGSTOP)
-            self.undo.append(("stall", lambda: self.server.signal_agent(signal.SIGCONT)))
+            # They may outlive their client, which a stopped process does not notice.
+            stopped = self.server.signal_agent(signal.SIGSTOP)
+            self.undo.append(("stall", lambda: signal_all(stopped, signal.SIGCONT)))
             return
         box.stall()
         self.undo.append(("stall", box.heal))

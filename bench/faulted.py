@@ -14,7 +14,7 @@ from pathlib import Path
 
 import psutil
 
-from firedup.core.model import Explanation
+from bench.story import story
 from firedup.core.rule import Matcher
 from firedup.host.agent.boot import BOOT
 from firedup.host.base import Host, LinkError
@@ -238,11 +238,11 @@ class Server:
             self.start_client()
         return False
 
-    def signal_agent(self, number: int) -> None:
-        """Send a signal to the client's own process beside it: its agent, or its ssh."""
-        for child in self._children():
-            with contextlib.suppress(psutil.Error):
-                child.send_signal(number)
+    def signal_agent(self, number: int) -> list[psutil.Process]:
+        """Send a signal to the client's own process beside it, its agent, and return that."""
+        found = self._children()
+        signal_all(found, number)
+        return found
 
     def signal_far_agents(self, number: int) -> None:
         """Send a signal to the agents on the host behind SSH, but not to keeper and server."""
@@ -274,25 +274,15 @@ class Server:
                 os.close(file)
 
 
+def signal_all(processes: list[psutil.Process], number: int) -> None:
+    """Send a signal to those that are still there."""
+    for process in processes:
+        with contextlib.suppress(psutil.Error):
+            process.send_signal(number)
+
+
 async def wait_for(holds: Callable[[], object]) -> None:
     """Wait until something holds that nothing announces."""
     async with asyncio.timeout(LIMIT_S):
         while not holds():  # noqa: ASYNC110 - files and other processes send no events
             await asyncio.sleep(0.02)
-
-
-def story(explanation: Explanation) -> dict[str, object]:
-    """What two watches of the same bytes must agree on, wherever in which file those are."""
-    cause = explanation.cause
-    found = {
-        "engine": explanation.engine,
-        "version": explanation.version,
-        "verdict": explanation.verdict,
-        "stage": explanation.stage,
-        "starts": explanation.starts,
-        "stages": [span.stage for span in explanation.stages],
-        "cause": [cause.failure, cause.rule, cause.line, cause.rank] if cause else None,
-        "followed": [[one.line, one.role] for one in explanation.followed],
-        "findings": [finding.id for finding in explanation.findings],
-    }
-    return json.loads(json.dumps(found))  # type: ignore[no-any-return]

@@ -20,7 +20,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bench.disturber import Disturber, make_parts
-from bench.faulted import Beside, Place, Server, story
+from bench.faulted import Beside, Place, Server
+from bench.story import story
 from bench.witness import (
     Gap,
     compare,

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from bench.faulted import story
+from bench.story import story
 from firedup.core.event import Begun, Event, Exited, LogChanged, LogData
 from firedup.core.rule import Matcher
 from firedup.profile.pipeline import Pipeline
