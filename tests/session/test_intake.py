@@ -15,7 +15,8 @@ from firedup.session.clock import HostClock
 from firedup.session.contact import Contact
 from firedup.session.intake import Intake
 
-FIRST, LAST = b"INFO: loading\n", b"RuntimeError: the last word\n"
+FIRST, LAST = b"INFO: loading a model\n", b"RuntimeError: the last word\n"
+MORE = b"ERROR: more\n"
 
 
 def rename(log: Path) -> None:
@@ -32,11 +33,24 @@ def copy_and_truncate(log: Path) -> None:
     log.write_bytes(b"")
 
 
+def copy_truncate_and_go_on(log: Path) -> None:
+    copy_and_truncate(log)
+    log.write_bytes(MORE)
+
+
 @pytest.mark.parametrize(
-    "move", [lambda _: None, rename, rename_and_begin_anew, copy_and_truncate, Path.unlink]
+    ("move", "more"),
+    [
+        (lambda _: None, b""),
+        (rename, b""),
+        (rename_and_begin_anew, b""),
+        (copy_and_truncate, b""),
+        (copy_truncate_and_go_on, MORE),
+        (Path.unlink, b""),
+    ],
 )
 async def test_an_end_waits_for_all_that_was_written(
-    agent: Agent, tmp_path: Path, move: Callable[[Path], None]
+    agent: Agent, tmp_path: Path, move: Callable[[Path], None], more: bytes
 ) -> None:
     log, fed = tmp_path / "server.log", bytearray()
     log.write_bytes(FIRST)
@@ -68,7 +82,7 @@ async def test_an_end_waits_for_all_that_was_written(
         following.cancel()
         await asyncio.wait([following])
 
-    assert bytes(fed) == FIRST + LAST
+    assert bytes(fed) == FIRST + LAST + more
 
 
 async def test_a_log_that_never_was_keeps_nobody_waiting(agent: Agent, tmp_path: Path) -> None:

@@ -80,7 +80,8 @@ class Intake:
         """Whether more of what was there at `end` is to come; `before` that, it was read so far."""
         if end is None:  # what has no name, only who follows it can see
             return not self._is_missing
-        if (before.dev, before.ino) == (end.dev, end.ino) and before.offset > end.size:
-            return self.position.generation == before.generation  # it was truncated meanwhile
+        is_truncated = (before.dev, before.ino) == (end.dev, end.ino) and before.offset > end.size
+        if is_truncated and self.position.generation == before.generation:
+            return True  # who follows it has yet to see that
         is_same = (self.position.dev, self.position.ino) == (end.dev, end.ino)
         return end.size > 0 and not (is_same and self.position.offset >= end.size)
