@@ -1,14 +1,19 @@
 """A restart never costs a living server for a typing error, and keeps the form of its flags."""
 
+import asyncio
 import sys
+from collections.abc import Coroutine
+from typing import Any
 
 import pytest
 from workbench import Site
 
+from firedup.cli.launch import launch_whole
 from firedup.core.error import RefusedError
+from firedup.host.base import LinkError, Trouble
 from firedup.session.launch import launch
 from firedup.session.order import Order
-from firedup.session.registry import find_run
+from firedup.session.registry import Run, find_run
 from firedup.session.restart import change_command, restart_run
 from firedup.session.stop import stop_run
 
@@ -41,6 +46,54 @@ async def test_its_own_port_is_no_reason_against_a_restart(site: Site) -> None:
     assert again.is_alive
     assert not (await find_run(site.agent, run.label.id)).is_alive
     await stop_run(site.agent, site.catalogue, again, say=lambda _: None)
+
+
+async def test_who_leaves_a_restart_that_launches_is_told_of_the_new_server(
+    site: Site, capsys: pytest.CaptureFixture[str]
+) -> None:
+    old = await launch(site.agent, site.catalogue, Order(("sleep", "600"), name="r"))
+    is_launching = asyncio.Event()
+
+    async def whole(launching: Coroutine[Any, Any, Run]) -> Run:
+        is_launching.set()
+        return await launch_whole(launching, ["local"])
+
+    restart = asyncio.ensure_future(
+        restart_run(site.agent, site.catalogue, old, [], say=lambda _: None, whole=whole)
+    )
+    await is_launching.wait()
+    restart.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await restart
+
+    again = await find_run(site.agent, "r")
+    assert again.is_alive
+    assert again.label.id != old.label.id
+    assert "The server goes on. Watch it: firedup attach r" in capsys.readouterr().err
+
+
+async def test_a_link_that_breaks_while_it_launches_leaves_a_doubt_that_is_said(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    cut = LinkError(Trouble.LINK_DOWN, "the line was cut")
+    is_cut, has_begun = asyncio.Event(), asyncio.Event()
+
+    async def launching() -> Run:
+        has_begun.set()
+        await is_cut.wait()
+        raise cut
+
+    doubt = "not known here: firedup ps --all --host box"
+    left = asyncio.ensure_future(launch_whole(launching(), ["box"]))
+    await has_begun.wait()
+    left.cancel()
+    is_cut.set()
+    with pytest.raises(asyncio.CancelledError):
+        await left
+    assert doubt in capsys.readouterr().err
+
+    with pytest.raises(LinkError, match=doubt):
+        await launch_whole(launching(), ["box"])
 
 
 @pytest.mark.parametrize(

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from shlex import quote
-from typing import Any
+from typing import Any, TypeVar
 
 from firedup.cli.compose import read_command
 from firedup.cli.drive import run_async
 from firedup.cli.knowledge import read_catalogue
 from firedup.cli.option import read_limit
 from firedup.cli.recalled import complete_order
+from firedup.cli.say import say_aside
 from firedup.cli.watching import say_goes_on, say_launched, watch_launched
 from firedup.host.base import LinkError
 from firedup.profile.schema import Catalogue
@@ -21,6 +22,7 @@ from firedup.session.order import Order
 from firedup.session.registry import Run
 
 LAUNCH_LIMIT_S = 10.0
+Made = TypeVar("Made")
 
 
 def launch_and_watch(given: Mapping[str, Any]) -> int:
@@ -48,35 +50,41 @@ def read_order(given: Mapping[str, Any], catalogue: Catalogue) -> Order:
         hooks=given["hooks"],
         notify=given["notify"],
         engine=given["engine"],
+        will_watch=not given["no_wait"],
     )
 
 
 async def _launch_and_watch(order: Order, catalogue: Catalogue, given: Mapping[str, Any]) -> int:
     async with open_host(given["host"] or "local") as agent:
         order = complete_order(agent, order, given)
-        try:
-            run = await _launch_whole(launch(agent, catalogue, order))
-        except LinkError as error:
-            raise _add_doubt(error, agent.host.name) from error
+        run = await launch_whole(launch(agent, catalogue, order), [agent.host.name])
         if given["no_wait"]:
             say_launched(run, as_json=given["as_json"])
             return 0
         return await watch_launched(agent, catalogue, run, given)
 
 
-def _add_doubt(error: LinkError, host: str) -> LinkError:
-    """The link broke on the way: whether the server began is for the host to say."""
-    todo = f"Whether the server began is not known here: firedup ps --all --host {quote(host)}"
-    return error.advise(todo)
+async def launch_whole(
+    launching: Coroutine[Any, Any, Made],
+    hosts: Sequence[str],
+    run_of: Callable[[Made], Run | None] = lambda made: made if isinstance(made, Run) else None,
+) -> Made:
+    """What `launching` launches on `hosts`; `run_of` is the run that is told of.
 
-
-async def _launch_whole(launching: Coroutine[Any, Any, Run]) -> Run:
-    """The launched run. One that is cut short is awaited, so that no server stays unknown."""
+    One that is cut short is awaited, so that no server stays unknown. LinkError with advice where
+    the link broke on the way: whether the server began is for the host to say.
+    """
+    ways = " ".join(f"--host {quote(host)}" for host in dict.fromkeys(hosts))
+    doubt = f"Whether the server began is not known here: firedup ps --all {ways}"
     task = asyncio.ensure_future(launching)
     try:
         return await asyncio.shield(task)
+    except LinkError as error:
+        raise error.advise(doubt) from error
     except asyncio.CancelledError:
         await asyncio.wait([task], timeout=LAUNCH_LIMIT_S)
-        if task.done() and task.exception() is None:
-            say_goes_on(task.result())
+        if not task.done() or task.cancelled() or isinstance(task.exception(), LinkError):
+            say_aside(doubt)
+        elif task.exception() is None and (run := run_of(task.result())):
+            say_goes_on(run)
         raise

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import cache
@@ -13,7 +13,7 @@ from typing import Any
 from firedup.cli.drive import run_async
 from firedup.cli.index import remember_run
 from firedup.cli.knowledge import match_server, read_catalogue
-from firedup.cli.launch import LAUNCH_LIMIT_S, read_order
+from firedup.cli.launch import launch_whole, read_order
 from firedup.cli.nodeoption import read_places, refuse_host
 from firedup.cli.recalled import complete_order
 from firedup.cli.say import say_aside
@@ -28,6 +28,7 @@ from firedup.session.nodes import Member, NodePlan, open_agents, put_head_first
 from firedup.session.nodes_file import read_nodes_file
 from firedup.session.nodes_launch import check_nodes, launch_nodes, make_orders
 from firedup.session.nodes_watch import NodesWatch, feed_of
+from firedup.session.registry import Run
 
 _NO_COMMAND = "\0"  # no word of a command line can be that
 
@@ -64,7 +65,7 @@ async def _launch_and_watch(
         ]
         await check_nodes(catalogue, agents, orders)
         launching = launch_nodes(agents, catalogue, orders, hosts, say=say_aside)
-        members = await _launch_whole(launching)
+        members = await launch_whole(launching, hosts, run_of_head)
         if given["no_wait"]:
             for member in members:
                 if member.run is not None:
@@ -113,15 +114,6 @@ async def watch_members(
     return conclude(last, given)
 
 
-async def _launch_whole(
-    launching: Coroutine[Any, Any, tuple[Member, ...]],
-) -> tuple[Member, ...]:
-    """The launched nodes. A launch that is cut short is awaited, so that none stays unknown."""
-    task = asyncio.ensure_future(launching)
-    try:
-        return await asyncio.shield(task)
-    except asyncio.CancelledError:
-        await asyncio.wait([task], timeout=LAUNCH_LIMIT_S)
-        if task.done() and task.exception() is None and (head := task.result()[0].run):
-            say_goes_on(head)
-        raise
+def run_of_head(members: Sequence[Member]) -> Run | None:
+    """What a run on several hosts is called by."""
+    return members[0].run

@@ -7,7 +7,8 @@ from typing import Any
 
 import click
 
-from firedup.cli.nodes import watch_members
+from firedup.cli.launch import launch_whole
+from firedup.cli.nodes import run_of_head, watch_members
 from firedup.cli.say import say, say_aside
 from firedup.cli.watching import say_launched
 from firedup.core.error import FiredupError
@@ -46,8 +47,14 @@ async def stop_all_nodes(run: Run, catalogue: Catalogue, grace_s: float | None) 
 async def restart_all_nodes(run: Run, catalogue: Catalogue, given: Mapping[str, Any]) -> int:
     """Restart all nodes of the run of which `run` is one, and watch them; the exit status."""
     async with open_members(run) as members:
+        hosts = [member.host for member in members]
         again, changes = await restart_nodes(
-            members, catalogue, given["changed"], say=say_aside, force=given["force"]
+            members,
+            catalogue,
+            given["changed"],
+            say=say_aside,
+            force=given["force"],
+            whole=lambda launching: launch_whole(launching, hosts, run_of_head),
         )
         for change in changes:
             click.echo(render_change(change.name, change.old, change.new), err=True)

@@ -38,6 +38,7 @@ def command(**given: Any) -> int:
     """
     from firedup.cli.drive import run_async
     from firedup.cli.knowledge import read_catalogue
+    from firedup.cli.launch import launch_whole
     from firedup.cli.links import open_run
     from firedup.cli.nodes_again import restart_all_nodes
     from firedup.cli.say import say_aside
@@ -58,6 +59,7 @@ def command(**given: Any) -> int:
                 given["changed"],
                 say=say_aside,
                 force=given["force"],
+                whole=lambda launching: launch_whole(launching, [agent.host.name]),
             )
             for change in changes:
                 click.echo(render_change(change.name, change.old, change.new), err=True)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from typing import Any
 
 from firedup.core.error import FiredupError
 from firedup.host.link import Agent
@@ -21,6 +22,8 @@ from firedup.session.restart import (
     wait_for_port,
 )
 
+Launching = Coroutine[Any, Any, tuple[Member, ...]]
+
 
 async def restart_nodes(
     members: Sequence[Member],
@@ -29,6 +32,7 @@ async def restart_nodes(
     *,
     say: Callable[[str], None],
     force: bool = False,
+    whole: Callable[[Launching], Awaitable[tuple[Member, ...]]] | None = None,
 ) -> tuple[tuple[Member, ...], tuple[Change, ...]]:
     """As `restart_run` for every node; the differences are those of the head's command.
 
@@ -53,7 +57,8 @@ async def restart_nodes(
             raise end
     await asyncio.gather(*(wait_for_port(agent, run, say) for agent, run in found))
     hosts = [member.host for member in members]
-    again = await launch_nodes(agents, catalogue, orders, hosts, say=say)
+    launching = launch_nodes(agents, catalogue, orders, hosts, say=say)
+    again = await (whole(launching) if whole else launching)
     head = found[0][1].manifest
     env, argv = commands[0]
     return again, describe_changes(head.env, head.argv, env, argv)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 from firedup.core.error import UsageError
 from firedup.core.model import Ownership
@@ -39,12 +40,15 @@ async def restart_run(
     *,
     say: Callable[[str], None],
     force: bool = False,
+    will_watch: bool = False,
+    whole: Callable[[Coroutine[Any, Any, Run]], Awaitable[Run]] | None = None,
 ) -> tuple[Run, tuple[Change, ...]]:
     """Stop `run` and launch its command again; returns the new run and what is different.
 
     `changed` are flags that replace those of the same name (`--flag value`, `--flag=value`),
     `K=V` words that change the environment, and `--no=--flag` to drop one. Without them the
-    command is the same.
+    command is the same. `whole` awaits the launch, for one who wants to know of it even when the
+    restart is cut short.
     """
     manifest = run.manifest
     env, argv = change_command(manifest.env, manifest.argv, changed)
@@ -54,7 +58,8 @@ async def restart_run(
     await refuse_doomed(agent, catalogue, order, await find_own_processes(agent, run))
     await stop_run(agent, catalogue, run, say=say)
     await wait_for_port(agent, run, say)
-    return await launch(agent, catalogue, order), difference
+    launching = launch(agent, catalogue, replace(order, will_watch=will_watch))
+    return await (whole(launching) if whole else launching), difference
 
 
 def make_order(run: Run, env: Mapping[str, str], argv: tuple[str, ...], *, force: bool) -> Order:
