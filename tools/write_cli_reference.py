@@ -33,7 +33,7 @@ this machine, and then on the one other host that is known to have it.
 | 3 | the host was not reached, or contact was lost |
 | 4 | stalled |
 | 5 | timed out |
-| 6 | no conclusion: still loading, unknown, or stopped before it was ready |
+| 6 | no conclusion: still loading, unknown, or stopped by its operator, ready or not |
 | 70 | a fault of firedup itself; its message names the file with the details |
 | 130, 143 | ended by SIGINT (Ctrl-C), SIGTERM; a launched server goes on |
 | 141 | whoever read the output went away |

@@ -15,7 +15,7 @@ _STATUS = {
 
 
 def status_of(verdict: Verdict) -> int:
-    """0 ready, 1 crashed, 3 lost, 4 stalled, 5 timed out, 6 anything that is no conclusion."""
+    """0 ready, 1 crashed, 3 lost, 4 stalled, 5 timed out, 6 anything else: a stop too."""
     return _STATUS.get(verdict, NO_CONCLUSION)
 
 
