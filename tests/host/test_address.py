@@ -73,6 +73,27 @@ def test_what_names_no_host_is_refused_with_the_forms_that_do(text: str) -> None
     assert "docker:NAME" in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("dokcer:sgl", "'dokcer' is no kind of host; did you mean docker?"),
+        ("foo:bar", "'foo' is no kind of host"),
+        ("ssh:box,foo:bar", "'foo' is no kind of host"),
+        ("docker://sgl", "'docker' is no kind of host"),
+        ("box:2222", "Write ssh://box:2222"),
+        ("root@box:2222", "Write ssh://root@box:2222"),
+        ("[::1]:2222", "Write ssh://[::1]:2222"),
+        ("::1", "Write ssh://[::1]:22,"),
+        ("root@fe80::1", "Write ssh://root@[fe80::1]:22,"),
+    ],
+)
+def test_a_colon_behind_no_kind_of_host_is_not_left_to_openssh(text: str, said: str) -> None:
+    with pytest.raises(UsageError, match="names no host") as caught:
+        parse_host(text)
+
+    assert said in str(caught.value)
+
+
 @given(st.lists(st.text(st.characters(exclude_characters="\0", codec="utf-8")), min_size=1))
 def test_no_word_is_changed_by_the_shell_behind_ssh(words: list[str]) -> None:
     command = Host("box", (Ssh("box"),)).command(("printf", "%s\\0", *words))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+import ipaddress
 import re
 from collections.abc import Callable
 
@@ -15,6 +17,7 @@ from firedup.host.ssh import Ssh
 FORMS = "box, user@ip, ssh:box, docker:NAME, podman:NAME, k8s:NS/POD[:CONTAINER], slurm:JOB[/NODE]"
 _LOCAL = ("", "local", "localhost")
 _KIND = re.compile(r"(ssh|docker|podman|k8s|slurm):(?!//)(.*)", re.DOTALL)
+_PORT = re.compile(r"([^:]+|[^\[]*\[[^\]]*\]):\d+")
 
 
 def parse_host(text: str) -> Host:
@@ -32,6 +35,8 @@ def parse_host(text: str) -> Host:
 
 def _parse_hop(word: str, whole: str) -> Hop:
     found = _KIND.fullmatch(word)
+    if not found and ":" in word and not word.startswith("ssh://"):
+        raise _refuse_colon(word, whole)
     kind, place = (found[1], found[2]) if found else ("ssh", word)
     if not place or place.startswith("-") or not place.isprintable():
         raise _refuse(word, whole, f"{kind} needs a name, which begins with no dash")
@@ -67,10 +72,34 @@ _MAKERS: dict[str, Callable[[str, str, str], Hop]] = {
 }
 
 
-def _refuse(word: str, whole: str, why: str) -> UsageError:
+def _refuse_colon(word: str, whole: str) -> UsageError:
+    """Why a word with a colon, which begins with no kind of host, is none for OpenSSH either."""
+    if _PORT.fullmatch(word) is not None:
+        return _refuse(word, whole, "a port is told in another way", f"Write ssh://{word}")
+    user, at, address = word.rpartition("@")
+    bare = address.removeprefix("[").removesuffix("]")
+    if _is_ipv6(bare):
+        todo = f"Write ssh://{user}{at}[{bare}]:22, with the port of its SSH server."
+        return _refuse(word, whole, "an IPv6 address is told in another way", todo)
+    kind = word.partition(":")[0]
+    near = difflib.get_close_matches(kind, _MAKERS, 1)
+    meant = f"; did you mean {near[0]}?" if near else ""
+    return _refuse(word, whole, f"{kind!r} is no kind of host{meant}")
+
+
+def _is_ipv6(text: str) -> bool:
+    try:
+        ipaddress.IPv6Address(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _refuse(word: str, whole: str, why: str, todo: str | None = None) -> UsageError:
+    forms = f"Hosts are written: {FORMS}; commas join hops, as in ssh:box,docker:NAME."
     return UsageError(
         f"{word!r} names no host",
         where=f"--host {whole}" if whole != word else None,
         why=why,
-        todo=f"Hosts are written: {FORMS}; commas join hops, as in ssh:box,docker:NAME.",
+        todo=todo or forms,
     )
