@@ -15,6 +15,7 @@ from firedup.host.address import parse_host
 from firedup.host.base import Host, LinkError, OperationError, Trouble
 from firedup.host.file import append_file
 from firedup.host.link import Agent, open_agent
+from firedup.host.ssh import Ssh
 from firedup.host.sshsetup import settle
 from firedup.view.redact import clean
 from tests.ssh_server import Boxes, SshBox, make_key
@@ -178,10 +179,19 @@ async def test_a_host_that_wants_a_password_is_told_apart(ssh_box: SshBox) -> No
     error = await fail()
 
     assert error.trouble is Trouble.NEEDS_ANSWER
-    assert "ssh-copy-id box" in str(error)
+    assert f"ssh-copy-id -F {ssh_box.config} box" in str(error)
     assert error.what == "box: the login needs a password or another key"
     assert error.todo is not None
     assert clean(error.todo) == error.todo  # nothing in it is taken for a secret
+
+
+def test_a_key_is_copied_the_way_that_the_client_goes() -> None:
+    client = ("/opt/ssh", "-F", "my conf", "-p2222", "-J", "jump", "-l", "me", "-v")
+    told = Ssh("box", client=client).explain(255, "me@box: Permission denied (publickey).")
+
+    assert told is not None
+    options = "-F 'my conf' -p 2222 -o ProxyJump=jump -o User=me"
+    assert f"ssh-copy-id {options} box. " in told[1]
 
 
 async def test_a_key_with_a_passphrase_is_not_asked_for(ssh_box: SshBox) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 
 from firedup.host.base import Trouble
 
@@ -95,7 +96,7 @@ _COMPLAINTS: tuple[tuple[str, Trouble, str], ...] = (
         Trouble.NEEDS_ANSWER,
         (
             "The host takes none of the keys that need no typing. A passphrase is typed once with "
-            "ssh-add. No key there yet: ssh-copy-id {destination}. Another user: --host user@host."
+            "ssh-add. No key there yet: {copy_id}. Another user: --host user@host."
         ),
     ),
     (
@@ -122,6 +123,9 @@ _COMPLAINTS: tuple[tuple[str, Trouble, str], ...] = (
         ),
     ),
 )
+# Options of ssh that say how a host is reached, as ssh-copy-id takes them.
+_COPIED = {"-F": "-F {}", "-o": "-o {}", "-p": "-p {}", "-i": "-i {}"}
+_COPIED |= {"-J": "-o ProxyJump={}", "-l": "-o User={}"}
 _JUMP = re.compile(r"UNKNOWN port 65535|via [Pp]roxy|ProxyCommand")
 # What is printed when a connection that had stood is gone.
 _BREAK = re.compile(
@@ -145,6 +149,7 @@ def explain_ssh(status: int | None, stderr: str, by_hand: str) -> tuple[Trouble,
         names = {key: value or "" for key, value in found.groupdict().items()}
         names.setdefault("host", "")
         names["destination"] = by_hand.rpartition(" ")[2]
+        names["copy_id"] = _copy_id(by_hand)
         names["host"] = names["host"] or _named_host(stderr) or names["destination"]
         remedy = todo.format(by_hand, **names)
         is_behind = _JUMP.search(stderr) is not None and "jump host" not in remedy
@@ -160,6 +165,22 @@ def is_break(status: int | None, stderr: str) -> bool:
     An agent that is killed ends the client with 255 too, but without a word of these.
     """
     return status is None or status < 0 or (status == 255 and bool(_BREAK.search(stderr)))
+
+
+def _copy_id(by_hand: str) -> str:
+    """The command that puts a key where `by_hand` leads, with its options as far as it has them.
+
+    `-F` is new in OpenSSH 9; an older one says so, and has no other way to take a file.
+    """
+    words = iter(shlex.split(by_hand))
+    copied = ["ssh-copy-id"]
+    destination = ""
+    for word in words:
+        destination = word
+        if (form := _COPIED.get(word[:2])) is not None:
+            value = word[2:] or next(words, "")
+            copied.append(form.format(shlex.quote(value)))
+    return " ".join([*copied, shlex.quote(destination)])
 
 
 def _named_host(stderr: str) -> str | None:
