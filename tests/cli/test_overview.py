@@ -34,6 +34,15 @@ def test_no_command_at_all_is_wrong_use(capsys: pytest.CaptureFixture[str]) -> N
     assert capsys.readouterr() == ("", render_overview() + "\n")
 
 
+@pytest.mark.parametrize("words", [("--host", "box", "ps"), ("--host=box", "ps")])
+def test_a_host_before_the_command_is_sent_behind_it(
+    words: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(words) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("firedup: --host stands after the command: firedup ps --host box\n")
+
+
 def test_the_version_is_that_of_the_package(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--version"]) == 0
     assert capsys.readouterr().out == f"firedup {firedup.__version__}\n"

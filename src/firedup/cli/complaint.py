@@ -20,8 +20,11 @@ def render_complaint(error: click.ClickException) -> str:
     if context is None:
         return message
     path = context.command_path
-    if isinstance(error, click.NoSuchOption) and isinstance(context.command, Command):
+    unknown = error.option_name if isinstance(error, click.NoSuchOption) else None
+    if unknown and isinstance(context.command, Command):
         message = f"{message} {context.command.advice}".rstrip()
+    if unknown == "--host" and context.parent is None:
+        message = "--host stands after the command: firedup ps --host box"
     words = path.removeprefix("firedup").strip()
     return f"{words + ': ' if words else ''}{message}\nTry: {path} --help"
 
