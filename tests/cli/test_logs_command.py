@@ -138,3 +138,14 @@ def test_what_is_gone_is_said_aside(shell: Shell) -> None:
     size = sum(map(len, LINES))
     assert whole.out == "after\n"
     assert whole.err == f"{size} bytes of the log were destroyed before they could be read here\n"
+
+
+def test_a_tilde_wants_the_number_of_a_run_that_there_is(shell: Shell) -> None:
+    launch(shell)
+
+    lettered, empty, beyond = (shell.run("logs", f"small~{back}") for back in ("x", "", "1"))
+
+    assert lettered.err.startswith("firedup: small~x needs a number after the ~\nsmall is the ")
+    assert empty.err == ""
+    assert beyond.err == "firedup: no small~1: 1 run has that name\n"
+    assert (lettered.status, empty.status, beyond.status) == (2, 0, 2)

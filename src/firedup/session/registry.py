@@ -86,10 +86,22 @@ def _unknown(
         ids = ", ".join(run.label.id for run in by_id[:5])
         return UsageError(f"{text} could be any of {len(by_id)} runs{there}", evidence=ids)
     if named:
-        return UsageError(f"no {text}{there}: {len(named)} run(s) have that name")
+        return _unnumbered(text, there, named)
     names = sorted({run.label.name for run in runs} | {run.label.id for run in runs})
     close = difflib.get_close_matches(text, names, 1)
     option = "" if agent.host.is_local else f" --host {shlex.quote(agent.host.name)}"
     todo = f"Did you mean {close[0]}?" if close else f"firedup ps --all{option} lists all runs."
     todo = todo if runs else f"Nothing was launched{there} yet."
     return UnknownRunError(f"there is no run {text}{there}", todo=todo)
+
+
+def _unnumbered(text: str, there: str, named: list[Run]) -> UsageError:
+    """Why `text`, which begins with a name that runs have, is none of them."""
+    name, _, back = text.partition("~")
+    if not back.isdigit():
+        return UsageError(
+            f"{text} needs a number after the ~",
+            todo=f"{name} is the newest run of that name, {name}~1 the one before.",
+        )
+    count = f"{len(named)} runs have" if len(named) > 1 else "1 run has"
+    return UsageError(f"no {text}{there}: {count} that name")
