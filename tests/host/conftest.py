@@ -38,11 +38,17 @@ async def agent(state: Path) -> AsyncIterator[Agent]:
 
 @pytest.fixture
 def launch(agent: Agent) -> Launcher:
-    """Launches a command as a run; keywords go to the manifest."""
+    """Launches a command as a run, through another agent where `on` names one.
 
-    async def start(*argv: str, **manifest: Any) -> Launch:
+    Other keywords go to the manifest.
+    """
+
+    async def start(
+        *argv: str, on: Agent = agent, will_watch: bool = False, **manifest: Any
+    ) -> Launch:
         run_id = new_run_id(time.time_ns(), "test", secrets.token_hex(4))
-        return await launch_server(agent, Manifest(run_id, "test", argv, **manifest))
+        order = Manifest(run_id, "test", argv, **manifest)
+        return await launch_server(on, order, will_watch=will_watch)
 
     return start
 

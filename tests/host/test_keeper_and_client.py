@@ -39,6 +39,46 @@ async def test_a_client_that_watches_tells_first_and_the_keeper_adds_nothing(
     assert ear.told[0]["cause"] == {"class": "cuda-out-of-memory", "line": "OOM: sorry"}
 
 
+async def test_a_client_that_will_watch_tells_first_of_an_end_before_it_attends(
+    agent: Agent, launch: "Launcher", ear: Ear
+) -> None:
+    launched = await launch(
+        "sh", "-c", "exit 3", notify=(ear.url,), recipe=recipe(1), will_watch=True
+    )
+    await told_by(Path(launched.folder, "exit.json"), "code")
+    is_expected = is_attended(launched.folder)
+    facts = {"verdict": "crashed", "cause": "cuda-out-of-memory", "cause_line": "OOM: sorry"}
+    for event in ("crashed", "exited"):
+        await agent.call("hook", run=launched.folder, on=event, facts=facts)
+    await ear.hear_times(2)
+
+    assert is_expected
+    assert [told["source"] for told in ear.told] == ["client", "client"]
+
+
+async def test_a_client_that_would_watch_and_is_killed_before_it_does_is_not_waited_for(
+    launch: "Launcher", ear: Ear
+) -> None:
+    async with open_agent(local_host()) as other:
+        launched = await launch(
+            "sleep", "600", notify=(ear.url,), recipe=recipe(1), will_watch=True, on=other
+        )
+        os.kill(other.hello["pid"], signal.SIGKILL)
+    end(launched, signal.SIGSEGV)
+
+    assert (await ear.hear("crashed"))["source"] == "keeper"
+
+
+async def test_a_client_that_attended_and_left_is_expected_no_more(
+    agent: Agent, launch: "Launcher", ear: Ear
+) -> None:
+    launched = await launch("sleep", "600", notify=(ear.url,), recipe=recipe(1), will_watch=True)
+    agent.open("attend", run=launched.folder).close()
+    end(launched, signal.SIGSEGV)
+
+    assert (await ear.hear("crashed"))["source"] == "keeper"
+
+
 async def test_the_keeper_tells_at_once_when_the_client_that_watched_is_killed(
     agent: Agent, launch: "Launcher", ear: Ear
 ) -> None:

@@ -59,6 +59,7 @@ def command(**given: Any) -> int:
                 given["changed"],
                 say=say_aside,
                 force=given["force"],
+                will_watch=not given["no_wait"],
                 whole=lambda launching: launch_whole(launching, [agent.host.name]),
             )
             for change in changes:

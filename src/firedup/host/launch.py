@@ -32,18 +32,23 @@ class Launch:
     keeper: Identity
 
 
-async def launch_server(agent: Agent, manifest: Manifest, *, timeout_s: float = 60.0) -> Launch:
+async def launch_server(
+    agent: Agent, manifest: Manifest, *, will_watch: bool = False, timeout_s: float = 60.0
+) -> Launch:
     """Makes the run folder, starts the keeper, and returns once the server's program runs.
+
+    With `will_watch` the keeper lets this client tell first from the beginning, however soon the
+    server ends.
 
     Raises OperationError: "exec-failed" when the program did not begin (the run folder then tells
     so too), "exists" when the id is taken, "denied" or "no-space" when the folder is refused.
     """
-    value = encode_manifest(manifest)
+    order = {"manifest": encode_manifest(manifest), "will_watch": will_watch}
     hop = agent.host.hops[-1] if agent.host.hops else None
     if isinstance(hop, SlurmJob):
-        result = await _launch_step(agent, hop, value, timeout_s)
+        result = await _launch_step(agent, hop, order, timeout_s)
     else:
-        result = await agent.call("launch", manifest=value, timeout_s=timeout_s)
+        result = await agent.call("launch", timeout_s=timeout_s, **order)
     return Launch(
         folder=result["folder"],
         log=result["log"],
@@ -54,10 +59,10 @@ async def launch_server(agent: Agent, manifest: Manifest, *, timeout_s: float = 
 
 
 async def _launch_step(
-    agent: Agent, job: SlurmJob, manifest: dict[str, Any], timeout_s: float
+    agent: Agent, job: SlurmJob, order: dict[str, Any], timeout_s: float
 ) -> dict[str, Any]:
     """Launch in a step of its own, begun from where `srun` is: the agent's step ends with it."""
-    prepared = await agent.call("launch", manifest=manifest, only_prepares=True)
+    prepared = await agent.call("launch", only_prepares=True, **order)
     size = str(len(load_bundle().text))
     folder = prepared["folder"]
     keep = (agent.host.python, "-I", "-S", "-c", BOOT, "-", size, "keep", folder, "stay")

@@ -107,7 +107,7 @@ async def launch(agent: Agent, catalogue: Catalogue, order: Order) -> Run:
         notes=tell_fate(agent.host),
     )
     try:
-        await launch_server(agent, manifest)
+        await launch_server(agent, manifest, will_watch=order.will_watch)
     except OperationError as error:
         if error.code != "exec-failed":
             raise

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from dataclasses import replace
 from typing import Any
 
 from firedup.core.error import FiredupError
@@ -32,6 +33,7 @@ async def restart_nodes(
     *,
     say: Callable[[str], None],
     force: bool = False,
+    will_watch: bool = False,
     whole: Callable[[Launching], Awaitable[tuple[Member, ...]]] | None = None,
 ) -> tuple[tuple[Member, ...], tuple[Change, ...]]:
     """As `restart_run` for every node; the differences are those of the head's command.
@@ -45,7 +47,7 @@ async def restart_nodes(
         found.append((member.agent, member.run))
     commands = [change_command(run.manifest.env, run.manifest.argv, changed) for _, run in found]
     orders = [
-        make_order(run, env, argv, force=force)
+        replace(make_order(run, env, argv, force=force), will_watch=will_watch)
         for (_, run), (env, argv) in zip(found, commands, strict=True)
     ]
     agents = [agent for agent, _ in found]

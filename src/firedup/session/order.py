@@ -30,7 +30,8 @@ class Order:
     `setup` is a line of shell that runs before, in the same shell, such as "source
     venv/bin/activate"; `login` makes it a login shell. `cwd` and `log` are paths on the host.
     `force` launches even when the pre-flight says that it is doomed. `hooks` are (event, command)
-    pairs, `notify` addresses that are told of every event.
+    pairs, `notify` addresses that are told of every event. `will_watch` says that whoever launches
+    also watches, and knows more of an early end than the server's host.
     """
 
     argv: tuple[str, ...]
@@ -48,6 +49,7 @@ class Order:
     engine: str | None = None
     restarted_from: str | None = None
     place: Place | None = None
+    will_watch: bool = False
 
 
 def parse_words(words: Sequence[str]) -> tuple[tuple[tuple[str, str], ...], tuple[str, ...]]:

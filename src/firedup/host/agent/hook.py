@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 HOOK_EVENTS = ("ready", "crashed", "stalled", "exited")
 _RETRY_S = 0.1
 _KEEPER_S, _LOOK_AGAIN_S = 3.0, 0.01  # how long the keeper may take to begin the telling
+_EXPECTED = {}  # type: dict[str, int]  # run id: the locked file of a client that is expected
 # What may be a secret in an address that stands where a path or a name is expected.
 _URL_SECRETS = re.compile(r"(://)[^/\s@]*@|(?<=\S)[?#]\S*")
 
@@ -180,8 +181,8 @@ class Attend(Stream):
 
     def open(self) -> None:
         """Opens the file that is locked."""
-        path = os.path.join(find_run(self.args["run"]), "attended")
-        self.file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        self.folder = find_run(self.args["run"])
+        self.file = _open_attended(self.folder)
 
     def produce(self, room: int) -> "tuple[int, bytes] | None":
         """Takes the lock; the keeper holds it for an instant when it asks."""
@@ -196,6 +197,34 @@ class Attend(Stream):
     def close(self) -> None:
         """Lets go of the lock."""
         os.close(self.file)
+        forget_client(self.folder)
+
+
+def expect_client(folder: str) -> None:
+    """Counts the client of this agent as one that watches, until it attends or the agent ends.
+
+    A server may be gone before its client had a chance to say that it watches.
+    """
+    import fcntl
+
+    try:
+        file = _open_attended(folder)
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:  # then the keeper tells first
+        return
+    _EXPECTED[os.path.basename(folder)] = file
+
+
+def forget_client(folder: str) -> None:
+    """Expects the client no more."""
+    file = _EXPECTED.pop(os.path.basename(folder), None)
+    if file is not None:
+        os.close(file)
+
+
+def _open_attended(folder: str) -> int:
+    path = os.path.join(folder, "attended")
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
 
 def is_attended(folder: str) -> bool:

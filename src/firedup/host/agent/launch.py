@@ -4,6 +4,7 @@ import json
 import os
 
 from firedup.host.agent.file import make_folder
+from firedup.host.agent.hook import expect_client, forget_client
 from firedup.host.agent.logind import find_shelter
 from firedup.host.agent.spawn import own_command
 from firedup.host.agent.system import (
@@ -26,11 +27,13 @@ _RUN_ID = "abcdefghijklmnopqrstuvwxyz0123456789-_."
 
 
 def op_launch(args: "dict[str, Any]", _work: "Any" = None) -> "dict[str, Any]":
-    """launch {manifest, only_prepares?}: makes the run folder, starts the keeper, awaits the exec.
+    """launch {manifest, only_prepares?, will_watch?}: makes the run folder, starts the keeper.
 
-    Result: {folder, log, log_start, keeper: {pid, start_ticks}, server: {pid, start_ticks, pgid,
-    sid}} or an error "exec-failed" when the program did not begin (the run folder then holds its
-    exit.json). With `only_prepares` the keeper is left to others: {folder}.
+    Result, once the program runs: {folder, log, log_start, keeper: {pid, start_ticks}, server:
+    {pid, start_ticks, pgid, sid}} or an error "exec-failed" when it did not begin (the run folder
+    then holds its exit.json). With `only_prepares` the keeper is left to others: {folder}. A
+    client that says that it `will_watch` is one that watches from now on, to the end of this agent
+    or of `attend`.
     """
     manifest = dict(args["manifest"])
     run_id = manifest["id"]
@@ -54,8 +57,18 @@ def op_launch(args: "dict[str, Any]", _work: "Any" = None) -> "dict[str, Any]":
     manifest["notes"] = list(manifest.get("notes") or ()) + ([note] if note else [])
     text = json.dumps(manifest, indent=1, sort_keys=True)
     write_atomically(os.path.join(folder, "manifest.json"), text.encode("ascii"))
+    if args.get("will_watch"):
+        expect_client(folder)
     if args.get("only_prepares"):
         return {"folder": folder}
+    try:
+        return _start_anywhere(folder, shelter)
+    except BaseException:
+        forget_client(folder)
+        raise
+
+
+def _start_anywhere(folder: str, shelter: "list[str]") -> "dict[str, Any]":
     try:
         return start_keeper(folder, shelter)
     except KeeperSilentError:
