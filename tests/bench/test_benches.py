@@ -109,11 +109,11 @@ def test_disturbed_runs_lose_and_double_nothing(
     for name in ("XDG_RUNTIME_DIR", "FIREDUP_SSH"):
         monkeypatch.setenv(name, os.environ.get(name, ""))
 
-    result = run_bench(capsys, "faults", "--runs", "10")
+    result = run_bench(capsys, "faults", "--runs", "2")
 
     figures = result["figures"]
-    assert (figures["runs"], figures["differences"]) == (10, 0)
-    assert figures["disturbances"] > 10
+    assert (figures["runs"], figures["differences"]) == (2, 0)
+    assert figures["disturbances"] > 2
 
 
 def test_truth_counts_right_verdicts_and_root_lines(
