@@ -227,6 +227,15 @@ async def test_the_time_served_is_told(agent: Agent, launch: "Launcher", ear: Ea
     assert ear.told[0]["served_s"] is None
 
 
+async def test_a_ready_line_in_the_last_burst_of_a_log_counts(launch: "Launcher", ear: Ear) -> None:
+    script = "yes 0123456789abcdef | head -c 5000000; echo fired up; echo SIGTERM received; exit 1"
+    await launch("sh", "-c", script, notify=(ear.url,), recipe=recipe())
+
+    told = await ear.hear("exited")
+
+    assert (told["verdict"], told["served_s"] is None) == ("stopped", False)
+
+
 async def test_a_port_in_foreign_hands_is_a_crash_once_the_server_says_that_it_is_up(
     agent: Agent, launch: "Launcher", ear: Ear
 ) -> None:

@@ -84,6 +84,16 @@ def test_a_log_that_grows_faster_than_it_is_read_is_read_to_its_end(tmp_path: Pa
     assert [scan.look(size) for _ in range(5)].count(True) == 1
 
 
+def test_a_log_that_has_ended_is_read_to_its_end_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    path.write_bytes(b"one\n" + (b"y" * 1023 + b"\n") * (5 << 10) + b"ready\n")
+    scan, size = LogScan(str(path), 0, Signs(ROWS)), path.stat().st_size
+
+    assert scan.look_to_end(size)
+    assert not scan.look_to_end(size)
+
+
 def test_a_log_that_is_not_there_says_nothing(tmp_path: Path) -> None:
     assert not LogScan(str(tmp_path / "log"), 0, Signs(ROWS)).look(5)
+    assert not LogScan(str(tmp_path / "log"), 0, Signs(ROWS)).look_to_end(5)
     assert not find_in_tail(str(tmp_path / "log"), 0, Signs(ROWS))

@@ -57,7 +57,10 @@ class Judge:
             self._ask(sample)
 
     def _read_log(self, size: int, at_ns: int) -> None:
-        if self._log_ready_ns is None and self._scan is not None and self._scan.look(size):
+        is_known = self._log_ready_ns is not None or self._ready_ns is not None
+        if is_known or self._scan is None:
+            return
+        if self._scan.look_to_end(size) if self._is_over else self._scan.look(size):
             self._log_ready_ns = at_ns
             self._ask_s = None
 
@@ -123,8 +126,8 @@ class Judge:
         """The server has ended: `end` is the content of exit.json."""
         if not self.bell.wants:
             return
-        self._read_log(end["log_size"], end["at_ns"])
         self._is_over = True
+        self._read_log(end["log_size"], end["at_ns"])
         times = [at_ns for at_ns in (self._log_ready_ns, self._ready_ns) if at_ns is not None]
         served_s = max(0.0, (end["at_ns"] - min(times)) / _PER_S) if times else None
         is_crash = self._is_crash(end, was_ready=bool(times))

@@ -2,12 +2,14 @@
 
 import os
 import re
+import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
 _PIECE = 1 << 20  # at most this much is read in one look
+_LAST_PIECES, _LAST_S = 64, 2.0  # of what is left when the server has ended
 _LINE = 4096  # of a line, the part in which patterns are tried
 _TAIL = 1 << 16
 _ESCAPE = re.compile(rb"\x1b\[[0-?]*[ -/]*[@-~]")
@@ -80,6 +82,19 @@ class LogScan:
             end = len(block)  # one endless line
         self._offset += end
         return self._signs.find(block[:end])
+
+    def look_to_end(self, size: int) -> bool:
+        """As `look`, on to the end of a log that grows no more; a burst may have left much of it.
+
+        There is a bound: what is left of a log that is longer still says nothing.
+        """
+        until_s = time.monotonic() + _LAST_S
+        for _ in range(_LAST_PIECES):
+            if self.look(size):
+                return True
+            if self._size == size or time.monotonic() > until_s:
+                break
+        return False
 
 
 def find_in_tail(path: str, start: int, signs: Signs) -> bool:
