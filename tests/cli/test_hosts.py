@@ -10,6 +10,7 @@ import pytest
 from typist import Shell, finish
 
 from firedup.cli import main
+from firedup.store.index import IndexedRun, index_path, open_index
 from tests.ssh_server import Boxes, SshBox
 
 pytestmark = pytest.mark.timeout(180)
@@ -51,6 +52,21 @@ def test_a_server_is_launched_listed_read_stopped_and_pruned_on_a_host(
     assert "has ended" in shell.run("stop", *on, "small").out
     assert shell.run("prune", *on, "--keep", "0").out.count("deleted") == 2
     assert shell.run("ps", *on, "--all").out == "no runs\n"
+
+
+def test_where_none_is_here_the_hosts_that_have_some_are_named(shell: Shell) -> None:
+    def put(*runs: tuple[str, int | None]) -> None:
+        with open_index(index_path(os.environ)) as index:
+            index.put(IndexedRun(host, f"r-{host}", "x", "/f", ended_ns=end) for host, end in runs)
+
+    assert shell.run("ps").err == ""
+    put(("lab", None), ("box", None), ("old", 1))
+
+    seen = shell.run("ps")
+    assert (seen.status, seen.out) == (0, "no runs\n")
+    assert seen.err == "others are on box, lab: firedup ps --all-hosts\n"
+    assert "box, lab, old:" in shell.run("ps", "--all").err
+    assert [shell.run("ps", *words).err for words in (("--json",), ("--host", "local"))] == ["", ""]
 
 
 def test_a_run_that_only_another_host_has_is_found_there(shell: Shell, box: SshBox) -> None:
@@ -151,6 +167,11 @@ def test_several_hosts_are_asked_and_one_that_is_down_hides_none(
     assert none.status == 3
     assert none.err.count("\n") == 2
     assert shell.run("logs", "--host", "lab", "small").status == 3
+    alone = shell.run("ps", "--host", "lab", "--json")
+    assert alone.status == 3
+    assert alone.err.startswith("firedup: lab: ")
+    told = json.loads(alone.out)
+    assert (told["runs"], [entry["host"] for entry in told["unreached"]]) == ([], ["lab"])
 
 
 def test_a_host_that_is_not_reached_is_one_message(shell: Shell, box: SshBox) -> None:

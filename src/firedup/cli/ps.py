@@ -43,14 +43,13 @@ def command(
     """
     from firedup.cli.drive import run_async
     from firedup.cli.paper import choose_output
-    from firedup.cli.rows import fetch_hosts, list_known_hosts
+    from firedup.cli.rows import fetch_hosts, list_hosts_with_runs, list_known_hosts
+    from firedup.cli.say import say_aside
     from firedup.view.record import render_json
     from firedup.view.table import record_rows, render_table
 
     asked = list_known_hosts() if all_hosts else (hosts or ("local",))
     answers = run_async(fetch_hosts(asked, has_ended_ones=has_ended_ones))
-    if len(answers) == 1 and (trouble := answers[0].trouble) is not None:
-        raise trouble
     rows = sorted(
         (row for answer in answers for row in answer.rows),
         key=lambda row: row.started_ns or 0,
@@ -60,10 +59,15 @@ def command(
     if as_json:
         said = {host: error.what for host, error in troubles.items()}
         click.echo(render_json(record_rows(rows, unreached=said)))
-    elif len(troubles) < len(answers):
+    if len(answers) == 1 and (trouble := answers[0].trouble) is not None:
+        raise trouble
+    if not as_json and len(troubles) < len(answers):
         ended = 0 if has_ended_ones else sum(answer.ended for answer in answers)
         paper = choose_output(no_color=no_color)
         click.echo(render_table(rows, paper, ended=ended), color=True)
+        is_alone = not rows and not hosts and not all_hosts
+        if is_alone and (others := list_hosts_with_runs(has_ended_ones=has_ended_ones)):
+            say_aside(f"others are on {', '.join(others)}: firedup ps --all-hosts")
     _tell_troubles(answers)
     return 3 if len(troubles) == len(answers) else 0
 

@@ -42,6 +42,13 @@ def list_known_hosts() -> tuple[str, ...]:
     return ("local", *sorted(known))
 
 
+def list_hosts_with_runs(*, has_ended_ones: bool) -> tuple[str, ...]:
+    """The other hosts of which the index knows runs; those that have ended only on demand."""
+    runs = read_index(index_path(os.environ))
+    hosts = {run.host for run in runs if has_ended_ones or run.ended_ns is None}
+    return tuple(sorted(hosts - {"local"}))
+
+
 async def fetch_hosts(hosts: Sequence[str], *, has_ended_ones: bool) -> tuple[HostRows, ...]:
     """The answers of all `hosts`, in their order, asked at the same time; none hides another's."""
     gate = asyncio.Semaphore(MOST_AT_ONCE)
