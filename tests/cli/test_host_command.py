@@ -155,6 +155,33 @@ def test_hosts_are_listed_and_forgotten(shell: Shell) -> None:
     assert shell.run("host").out == "host   runs  remembered\nlocal     1  –\n"
 
 
+def test_what_is_remembered_now_is_told_as_json_too(shell: Shell) -> None:
+    said = shell.run("host", "box", "--env-file", "X", "--login", "--json")
+    assert json.loads(said.out) == {
+        "schema": 1,
+        "host": "box",
+        "remembered": {"login": True, "env_file": "X"},
+    }
+    left = shell.run("host", "box", "--forget", "env-file", "--json")
+    assert json.loads(left.out)["remembered"] == {"login": True}
+    alone = shell.run("host", "box", "--no-login")
+    assert alone.out == "nothing is remembered of box\nCheck it: firedup host box\n"
+    assert "box" not in shell.run("host").out
+
+
+def test_nothing_is_forgotten_where_a_word_is_refused(shell: Shell) -> None:
+    shell.run("host", "box", "--login", "--setup", "true")
+
+    refused = shell.run("host", "box", "--forget", "setup", "--no-login", "--cwd", "")
+
+    assert refused.status == 2
+    assert refused.err.startswith("firedup: --cwd is empty\n")
+    assert json.loads(shell.run("host", "--json").out)["hosts"][1]["remembered"] == [
+        "setup",
+        "login",
+    ]
+
+
 def test_a_doomed_launch_is_refused_there_and_a_replaced_home_is_noticed(
     shell: Shell, box: SshBox
 ) -> None:

@@ -60,5 +60,5 @@ def command(**given: Any) -> int:
         return list_hosts(as_json=given["as_json"], no_color=given["no_color"])
     if words or given["forget"]:
         forgotten = given["forget"] and given["forget"].replace("-", "_")
-        return change_memory(given["name"], words, forgotten)
+        return change_memory(given["name"], words, forgotten, as_json=given["as_json"])
     return show_host(given["name"], as_json=given["as_json"], no_color=given["no_color"])

@@ -45,35 +45,52 @@ def list_hosts(*, as_json: bool, no_color: bool) -> int:
     return 0
 
 
-def change_memory(text: str, words: Mapping[str, str | bool], forgotten: str | None) -> int:
+def change_memory(
+    text: str, words: Mapping[str, str | bool], forgotten: str | None, *, as_json: bool
+) -> int:
     """Forget a key or all, then remember `words`; say what is remembered now."""
     name = parse_host(text).name
-    if forgotten is not None:
-        _forget(name, forgotten)
-    if not words:
-        return 0
-    if words.get("login") is False:  # as if nothing had been said
-        forget(name, "login", os.environ)
-        words = {key: value for key, value in words.items() if key != "login"}
     for key, value in words.items():
         if value == "":
             option = key.replace("_", "-")
             raise UsageError(
-                f"--{option} is empty", todo=f"firedup host {name} --forget {option} removes it."
+                f"--{option} is empty",
+                todo=f"firedup host {shlex.quote(name)} --forget {option} removes it.",
             )
-    memory, path = remember(name, words, os.environ)
-    click.echo(f"remembered in {_shorten(str(path))}")
-    for line in render_memory(memory):
-        click.echo(line)
-    click.echo(f"Check it: firedup host {shlex.quote(name)}")
+    if forgotten is not None:
+        said = _forget(name, forgotten)
+        if not as_json:
+            click.echo(said)
+    kept = dict(words)
+    if kept.get("login") is False:  # as if nothing had been said
+        forget(name, "login", os.environ)
+        del kept["login"]
+    if kept:
+        remember(name, kept, os.environ)
+    if as_json:
+        memory = read_memory(name, os.environ)
+        click.echo(render_json({"schema": SCHEMA, "host": clean(name), **_record(memory)}))
+    elif words:
+        _tell_memory(name)
     return 0
 
 
-def _forget(name: str, key: str) -> None:
+def _tell_memory(name: str) -> None:
+    memory = read_memory(name, os.environ)
+    if memory.words():
+        click.echo(f"remembered in {_shorten(str(memory_path(name, os.environ)))}")
+        for line in render_memory(memory):
+            click.echo(line)
+    else:
+        click.echo(f"nothing is remembered of {name}")
+    click.echo(f"Check it: firedup host {shlex.quote(name)}")
+
+
+def _forget(name: str, key: str) -> str:
+    """What was forgotten, in words."""
     if key != ALL:
         said = "forgot" if forget(name, key, os.environ) else "did not remember"
-        click.echo(f"{said} {key.replace('_', '-')} of {name}")
-        return
+        return f"{said} {key.replace('_', '-')} of {name}"
     was_there = forget(name, None, os.environ)
     ids = [run.id for run in read_index(index_path(os.environ)) if run.host == name]
     if ids:
@@ -82,7 +99,7 @@ def _forget(name: str, key: str) -> None:
     parts = ["its settings"] if was_there else []
     if ids:
         parts.append(f"{len(ids)} run{'s' * (len(ids) > 1)}, whose folders there stay")
-    click.echo(f"forgot {name}: {' and '.join(parts)}" if parts else f"nothing is known of {name}")
+    return f"forgot {name}: {' and '.join(parts)}" if parts else f"nothing is known of {name}"
 
 
 def show_host(text: str, *, as_json: bool, no_color: bool) -> int:
