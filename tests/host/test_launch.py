@@ -165,6 +165,26 @@ async def test_a_log_that_cannot_be_opened_fails_the_launch(
         await launch("true", log=str(tmp_path / "file" / "x.log"))
 
 
+async def test_a_log_that_is_a_pipe_fails_the_launch_and_is_not_waited_for(
+    launch: Launcher, tmp_path: Path
+) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(
+        OperationError, match="cannot be opened: It is a pipe or a device"
+    ) as caught:
+        await launch("true", log=str(tmp_path / "pipe"))
+    with pytest.raises(OperationError, match="It is a pipe or a device"):
+        await launch("true", log="/dev/zero")
+
+    assert (caught.value.code, caught.value.evidence) == ("exec-failed", "EINVAL")
+
+
+async def test_a_log_may_be_the_null_device(agent: Agent, launch: Launcher) -> None:
+    ended = await exit_of(agent, await launch("sh", "-c", "echo one; exit 3", log=os.devnull))
+
+    assert (ended.event.code, ended.error) == (3, None)
+
+
 async def test_a_server_whose_keeper_cannot_be_recorded_is_ended_and_the_launch_fails(
     agent: Agent, is_alive: Callable[[int], bool]
 ) -> None:

@@ -221,8 +221,11 @@ async def test_a_log_that_cannot_be_written(
     site: Site, refuse: Refuse, model: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "file").touch()
+    os.mkfifo(tmp_path / "pipe")
 
     assert "is a folder" in await refuse(*sglang(site, model), log=str(tmp_path))
+    for odd in (str(tmp_path / "pipe"), "/dev/zero"):
+        assert "is a pipe or a device" in await refuse(*sglang(site, model), log=odd)
     assert "cannot be created" in await refuse(
         *sglang(site, model), log=str(tmp_path / "file" / "server.log")
     )

@@ -13,6 +13,8 @@ from firedup.host.process import fetch_port
 from firedup.session.container import check_container, path_outside
 from firedup.session.order import Order
 
+_NULL = "/dev/null"
+
 
 async def check_launch(
     agent: Agent,
@@ -121,6 +123,8 @@ async def _check_log(agent: Agent, path: str) -> list[Finding]:
     text = None
     if facts.exists and facts.file is not None and facts.file.kind == "folder":
         text = f"{path} is a folder"
+    elif facts.file is not None and facts.file.kind == "other" and facts.file.real_path != _NULL:
+        text = f"{path} is a pipe or a device, not a file"
     elif facts.exists and not facts.is_writable:
         text = f"{path}: not writable"
     elif not facts.exists:

@@ -11,7 +11,7 @@ from firedup.host.agent.begin import become_server
 from firedup.host.agent.carried import Carried
 from firedup.host.agent.file import make_folder
 from firedup.host.agent.judge import Judge
-from firedup.host.agent.logfile import mark_log
+from firedup.host.agent.logfile import mark_log, open_log
 from firedup.host.agent.memory import Group, host_oom_kills
 from firedup.host.agent.port import Ports
 from firedup.host.agent.proc import Tree, list_children, read_stat
@@ -77,8 +77,7 @@ class Keeper:
             return {"error": error.what, "evidence": error.evidence or error.why, "code": 126}
         try:
             make_folder(os.path.dirname(self.log))
-            flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
-            log = os.open(self.log, flags, 0o600)
+            log = open_log(self.log)
         except OSError as error:
             return self._failure(f"the log {self.log} cannot be opened", error)
         self.log_start = os.fstat(log).st_size

@@ -1,6 +1,7 @@
 """Files that are or were a log: what tells them apart, and their bytes under any name."""
 
 import binascii
+import errno
 import os
 import stat as modes
 
@@ -21,6 +22,35 @@ if TYPE_CHECKING:
 _MARK_BYTES = 256
 _FILES_LIMIT = 500  # beside one log; the newest count
 _SIZES_LIMIT = 1000
+
+
+def open_log(path: str) -> int:
+    """Opens a server's log for writing at its end, made (0600) where missing; else an OSError.
+
+    Only a regular file or the null device will do. What else is there is not even opened, since a
+    pipe would wait for its reader and a device may act on it.
+    """
+    try:
+        _refuse_odd(os.stat(path))
+    except FileNotFoundError:
+        pass
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NONBLOCK
+    file = os.open(path, flags, 0o600)
+    try:
+        _refuse_odd(os.fstat(file))  # it may have been put there meanwhile
+        os.set_blocking(file, True)
+    except OSError:
+        os.close(file)
+        raise
+    return file
+
+
+def _refuse_odd(found: "os.stat_result") -> None:
+    mode = found.st_mode
+    is_null = modes.S_ISCHR(mode) and found.st_rdev == os.stat(os.devnull).st_rdev
+    if modes.S_ISDIR(mode) or modes.S_ISREG(mode) or is_null:  # a folder fails to be opened
+        return
+    raise OSError(errno.EINVAL, "It is a pipe or a device, and a log must be a file")
 
 
 def mark_log(path: str, pid: int) -> "dict[str, Any]":
