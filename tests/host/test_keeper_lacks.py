@@ -1,12 +1,14 @@
 """A keeper goes on where its host gives no more files or processes for a while."""
 
 import errno
+import json
 import resource
 import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from kept import end, ended, told_by
 
 from firedup.host.agent.bell import Bell
@@ -60,6 +62,28 @@ def test_what_cannot_be_told_for_want_of_a_process_is_told_later_and_once(tmp_pa
         "hook-exited.json",
         "hook-exited.started",
     ]
+
+
+def test_a_claim_that_fails_where_there_are_no_links_is_taken_back_and_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.EPERM, "Operation not permitted")
+
+    helpers = Poor()
+    helpers.tries = 1
+    bell = Bell(str(tmp_path), MANIFEST, helpers)
+    bell.ring("exited", {"verdict": "stopped"})
+    monkeypatch.setattr("os.link", refuse)
+    with monkeypatch.context() as full:
+        full.setattr("os.rename", refuse)
+        bell.heed()
+    left = list(tmp_path.iterdir())
+    bell.heed()
+
+    assert left == []
+    assert not bell.is_waiting
+    assert json.loads((tmp_path / "hook-exited.json").read_text())["event"] == "exited"
 
 
 async def test_a_keeper_that_can_open_nothing_samples_again_later(

@@ -141,7 +141,11 @@ def _put_slowly(temporary: str, path: str) -> bool:
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
     except FileExistsError:
         return False
-    os.rename(temporary, path)
+    try:
+        os.rename(temporary, path)
+    except OSError:
+        os.unlink(path)  # an empty claim would keep the event from ever being told
+        raise
     return True
 
 
