@@ -29,7 +29,7 @@ async def test_an_address_that_fails_is_tried_three_times_and_its_secret_is_not_
 
     assert ear.events == ["exited"] * 3
     assert [line.partition(" firedup: ")[2] for line in log.read_text().splitlines()] == [
-        f"--notify http://127.0.0.1:{ear.port}: answered {status} (try {number} of 3)"
+        f"--notify http://127.0.0.1:{ear.port} of exited: answered {status} (try {number} of 3)"
         for number, status in enumerate((500, 503, 502), 1)
     ]
 

@@ -111,19 +111,20 @@ def _post_and_leave(
 ) -> None:
     """In a child: one try more than there are pauses. Never returns."""
     tries = len(pauses_s) + 1
+    where = "--notify"
     try:
+        where = f"--notify {_name_place(address)} of {told['event']}"
         body = json.dumps(told).encode("ascii")
         for number in range(1, tries + 1):
             trouble, is_final = _try_post(address, body)
             if trouble is None:
                 break
-            where = f"--notify {_name_place(address)}"
             _note(log, f"{where}: {trouble} (try {number} of {tries})")
             if is_final or number == tries:
                 break
             time.sleep(pauses_s[number - 1])
     except BaseException as error:  # noqa: BLE001 - the parent's code must not run twice
-        _note(log, f"--notify {_name_place(address)}: {error}")
+        _note(log, f"{where}: {error}")
     os._exit(0)
 
 
