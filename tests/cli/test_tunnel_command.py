@@ -95,6 +95,18 @@ def test_what_cannot_be_listened_at_is_said(shell: Shell, server: str) -> None:
     assert f"port {server} of 127.0.0.1 cannot be listened at" in taken.err
 
 
+def test_a_tunnel_leads_to_the_port_that_is_said(shell: Shell, server: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        said = other.getsockname()[1]
+        process = shell.start("tunnel", "small", "--to", str(said), "--json")
+        assert process.stdout is not None
+        opened = json.loads(process.stdout.readline())
+        assert opened["server"]["port"] == said
+        with socket.create_connection((opened["address"], opened["port"])):
+            other.settimeout(60)
+            other.accept()[0].close()
+
+
 def test_a_server_that_has_ended_has_no_tunnel(shell: Shell, server: str) -> None:
     shell.run("stop", "small")
 

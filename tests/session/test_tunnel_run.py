@@ -4,14 +4,17 @@ import asyncio
 import os
 import signal
 
+import pytest
 from workbench import LIMIT_S, Site, recorded, until
 
+from firedup.core.error import UsageError
 from firedup.core.model import Verdict
 from firedup.host.base import local_host
+from firedup.host.file import read_file
 from firedup.host.link import open_agent
 from firedup.session.linked import Patience
 from firedup.session.stop import stop_run
-from firedup.session.tunnel import Opened, Tunnel
+from firedup.session.tunnel import Opened, Tunnel, find_port
 
 
 async def ask(port: int) -> bytes:
@@ -34,7 +37,7 @@ async def test_connections_end_with_the_link_and_new_ones_go_over_the_next(site:
     said: list[str] = []
     opened: asyncio.Future[Opened] = asyncio.get_running_loop().create_future()
     async with open_agent(local_host()) as doomed:
-        tunnel = Tunnel(doomed, run, say=said.append)
+        tunnel = Tunnel(doomed, run, await find_port(doomed, run), say=said.append)
         running = asyncio.ensure_future(
             tunnel.run(bind="127.0.0.1", port=None, tell=opened.set_result, patience=Patience())
         )
@@ -65,3 +68,32 @@ async def test_connections_end_with_the_link_and_new_ones_go_over_the_next(site:
     ]
     assert end is not None
     assert end.code == 0
+
+
+LISTENER = """
+import select, socket
+doors = [socket.create_server(("127.0.0.1", 0)) for _ in range({count})]
+print("at", *[door.getsockname()[1] for door in doors], flush=True)
+select.select((), (), ())
+"""
+
+
+@pytest.mark.parametrize("count", [0, 1, 2])
+async def test_without_a_port_in_the_command_the_only_one_it_listens_at_is_meant(
+    site: Site, count: int
+) -> None:
+    run = await site.launch((site.program(LISTENER.format(count=count), "server"),))
+    async with asyncio.timeout(LIMIT_S):
+        while not (text := await read_file(site.agent, run.log)).endswith(b"\n"):
+            await asyncio.sleep(0)
+    ports = [int(word) for word in text.split()[1:]]
+
+    assert run.spec.port is None
+    if count == 1:
+        assert [await find_port(site.agent, run)] == ports
+        return
+    with pytest.raises(UsageError, match="names no port") as caught:
+        await find_port(site.agent, run)
+    listed = ", ".join(map(str, sorted(ports))) or "no port yet"
+    assert caught.value.why == f"its processes listen at {listed}"
+    assert caught.value.todo == f"Say which: firedup tunnel {run.label.name} --to PORT"

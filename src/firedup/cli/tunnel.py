@@ -26,6 +26,13 @@ from firedup.cli.complete import complete_run
     help="The port here; else the server's own where it is free, else any.",
 )
 @click.option(
+    "--to",
+    "server_port",
+    type=click.IntRange(1, 65535),
+    metavar="N",
+    help="The server's port on its host; else what its command names, or the one it listens at.",
+)
+@click.option(
     "--bind",
     default="127.0.0.1",
     metavar="ADDRESS",

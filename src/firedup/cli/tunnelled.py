@@ -16,7 +16,7 @@ from firedup.core.event import Exited
 from firedup.core.model import RunLabel
 from firedup.session.linked import Patience
 from firedup.session.nodes import open_node
-from firedup.session.tunnel import Opened, Tunnel
+from firedup.session.tunnel import Opened, Tunnel, find_port
 from firedup.view.record import SCHEMA, render_json
 
 
@@ -36,7 +36,8 @@ async def open_tunnel(given: Mapping[str, Any]) -> None:
             _tell_opened(opened, run.label, as_json=given["as_json"])
 
         patience = Patience(lost_after_s=read_limit(given["lost_after_s"]))
-        tunnel = Tunnel(agent, run, say=say_aside)
+        server_port = given["server_port"] or await find_port(agent, run)
+        tunnel = Tunnel(agent, run, server_port, say=say_aside)
         end = await tunnel.run(bind=given["bind"], port=given["port"], tell=tell, patience=patience)
         _tell_closed(end, run.label, as_json=given["as_json"])
 

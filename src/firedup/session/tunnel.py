@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shlex
 from collections.abc import Callable
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from firedup.core.error import HostError, UsageError
 from firedup.core.event import Exited
 from firedup.host.base import OperationError
 from firedup.host.link import Agent
+from firedup.host.process import sample_tree
 from firedup.host.run import ServerExit, watch_run
 from firedup.host.tunnel import carry_connection
 from firedup.probe.target import make_target
@@ -39,20 +41,56 @@ class Opened:
         return f"{'https' if self.has_tls else 'http'}://{host}:{self.port}"
 
 
+async def find_port(agent: Agent, run: Run) -> int:
+    """The port of the server of `run`: what its command names, else the one at which it listens.
+
+    UsageError when it has ended, or when it listens at none or at several.
+    """
+    label = run.label
+    if not run.is_alive:
+        raise UsageError(f"{label.name} ({label.id}) has ended")
+    if run.spec.port is not None:
+        return run.spec.port
+    ports = await _list_ports(agent, run)
+    if len(ports) == 1:
+        return ports[0]
+    host = "" if agent.host.is_local else f" --host {shlex.quote(agent.host.name)}"
+    listed = ", ".join(map(str, ports)) or "no port yet"
+    raise UsageError(
+        f"the command of {label.name} names no port to lead to",
+        why=f"its processes listen at {listed}",
+        todo=f"Say which: firedup tunnel {shlex.quote(label.name)}{host} --to PORT",
+    )
+
+
+async def _list_ports(agent: Agent, run: Run) -> tuple[int, ...]:
+    """The ports at which a process of the server listens now."""
+    server = run.state.server
+    if server is None:
+        return ()
+    try:
+        sample = await sample_tree(agent, server.pid, start_ticks=server.start_ticks)
+    except OperationError as error:
+        if error.code != "gone":
+            raise
+        return ()
+    return sample.ports
+
+
 class Tunnel:
-    """Carries connections to the server of `run` through one agent after the other.
+    """Carries connections to `server_port` of `run`'s server, through one agent after the other.
 
     `say` is told what becomes of the link, and why connections fail.
     """
 
-    def __init__(self, agent: Agent, run: Run, *, say: Callable[[str], None]) -> None:
-        if run.spec.port is None:
-            raise UsageError(f"the command of {run.label.name} names no port to lead to")
+    def __init__(
+        self, agent: Agent, run: Run, server_port: int, *, say: Callable[[str], None]
+    ) -> None:
         if not run.is_alive:
             raise UsageError(f"{run.label.name} ({run.label.id}) has ended")
         self._agent = agent
         self._run = run
-        self._port: int = run.spec.port
+        self._port = server_port
         self._address = make_target(agent, run.spec, None).address
         self._say = say
         self._speaker = LinkSpeaker(say)
