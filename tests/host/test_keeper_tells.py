@@ -16,7 +16,7 @@ from kept import end, ended, told_by
 from firedup.host.base import local_host
 from firedup.host.launch import launch_server
 from firedup.host.link import Agent, open_agent
-from firedup.host.manifest import KeyPlace, Manifest
+from firedup.host.manifest import KeyPlace, Manifest, Sign
 
 if TYPE_CHECKING:
     from tests.host.conftest import Launcher
@@ -234,6 +234,26 @@ async def test_a_ready_line_in_the_last_burst_of_a_log_counts(launch: "Launcher"
     told = await ear.hear("exited")
 
     assert (told["verdict"], told["served_s"] is None) == ("stopped", False)
+
+
+async def test_a_pattern_that_the_host_cannot_read_is_noted_and_passed_over(
+    agent: Agent, launch: "Launcher", ear: Ear
+) -> None:
+    odd = Sign(r"\p{L}+ up")
+    rules = recipe(ready=(odd, Sign("fired up")), stop=(odd,))
+    launched = await launch(
+        "sh", "-c", "echo fired up; exec sleep 600", notify=(ear.url,), recipe=rules
+    )
+    await ear.hear("ready")
+    end(launched, signal.SIGKILL)
+    await ended(agent, launched)
+
+    noted = Path(launched.folder, "hooks.log").read_text().splitlines()
+    assert [line.partition("firedup: ")[2][:25] for line in noted] == [
+        "a ready pattern is passed",
+        "a stop pattern is passed ",
+    ]
+    assert "'\\\\p{L}+ up': bad escape" in noted[0]
 
 
 async def test_a_port_in_foreign_hands_is_a_crash_once_the_server_says_that_it_is_up(

@@ -9,6 +9,7 @@ from firedup.host.agent.bell import Bell
 from firedup.host.agent.scan import LogScan, Signs, find_in_tail
 from firedup.host.agent.spawn import Helpers
 from firedup.host.agent.still import Stillness
+from firedup.host.agent.tell import note_trouble
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ class Judge:
         self._scan = None  # type: LogScan | None
         self._still = None  # type: Stillness | None
         if self._recipe:
-            self._scan = LogScan(self._log, log_start, Signs(self._recipe["ready"]))
+            self._scan = LogScan(self._log, log_start, self._read_signs("ready"))
             self._still = Stillness(self._recipe["limits"])
         self._log_ready_ns = None  # type: int | None
         self._ready_ns = None  # type: int | None
@@ -42,6 +43,13 @@ class Judge:
         self._foreign = 0
         self._ask_s = None  # type: float | None
         self._pause_s = 0.0
+
+    def _read_signs(self, kind: str) -> Signs:
+        """The recipe's patterns of a kind, those excepted that this host's Python cannot read."""
+        signs = Signs(self._recipe.get(kind) or [])
+        for words in signs.refused:
+            note_trouble(self._folder, f"a {kind} pattern is passed over: {words}")
+        return signs
 
     def take_sample(self, sample: "dict[str, Any]") -> None:
         """Looks at one sample and at what else is new."""
@@ -147,8 +155,7 @@ class Judge:
         """As firedup's core judges an end of which the log tells no cause."""
         if end["signal"] in _POLITE_SIGNALS or _was_stop_asked(self._folder):
             return False
-        signs = Signs(self._recipe.get("stop", []))
-        if not find_in_tail(self._log, self._log_start, signs):
+        if not find_in_tail(self._log, self._log_start, self._read_signs("stop")):
             return True
         return bool(end["code"]) and not was_ready
 

@@ -16,16 +16,20 @@ _ESCAPE = re.compile(rb"\x1b\[[0-?]*[ -/]*[@-~]")
 
 
 class Signs:
-    """Patterns for lines: [{pattern, fixed?}]; `fixed` are texts of which a match holds one."""
+    """Patterns for lines: [{pattern, fixed?}]; `fixed` are texts of which a match holds one.
+
+    `refused` says which patterns this host's Python cannot read, and why; those never match.
+    """
 
     def __init__(self, rows: "list[dict[str, Any]]") -> None:
-        self._rows = [
-            (
-                re.compile(row["pattern"].encode("utf-8")),
-                [text.lower().encode("utf-8") for text in row.get("fixed") or ()],
-            )
-            for row in rows
-        ]
+        self.refused = []  # type: list[str]
+        self._rows = []  # type: list[tuple[Any, list[bytes]]]
+        for row in rows:
+            fixed = [text.lower().encode("utf-8") for text in row.get("fixed") or ()]
+            try:
+                self._rows.append((re.compile(row["pattern"].encode("utf-8")), fixed))
+            except (re.error, ValueError, OverflowError, RecursionError) as error:
+                self.refused.append(f"{row['pattern']!a}: {error}")
 
     def find(self, block: bytes) -> bool:
         """Whether a line of `block` meets a pattern."""

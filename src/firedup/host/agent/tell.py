@@ -28,8 +28,7 @@ def tell(folder: str, event: str) -> None:
     forget_signals()
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)  # a peer that hangs up is an error like others
     load_libc().prctl(_SUBREAPER, 1, 0, 0, 0)  # what commands leave behind is not the server's
-    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
-    log = os.open(os.path.join(folder, "hooks.log"), flags, 0o600)
+    log = _open_notes(folder)
     running = {}  # type: dict[int, str]
     for number, command in enumerate(hook_commands(manifest, event), 1):
         pid = _run(command, manifest["cwd"], hook_environment(told), log)
@@ -48,6 +47,21 @@ def tell(folder: str, event: str) -> None:
         what = running.pop(pid, "")
         if what and status:
             _note(log, f"{what} {_how_ended(status)}")
+
+
+def note_trouble(folder: str, text: str) -> None:
+    """One line in hooks.log of a run."""
+    try:
+        log = _open_notes(folder)
+    except OSError:  # a full disk, or the folder is gone
+        return
+    _note(log, text)
+    os.close(log)
+
+
+def _open_notes(folder: str) -> int:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+    return os.open(os.path.join(folder, "hooks.log"), flags, 0o600)
 
 
 def hook_environment(told: "dict[str, Any]") -> "dict[str, str]":
