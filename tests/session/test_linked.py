@@ -5,6 +5,7 @@ import random
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -141,6 +142,41 @@ async def test_what_the_host_refuses_is_raised_and_not_tried_again(agent: Agent)
     with pytest.raises(OperationError, match="not yours"):
         await run_linked(agent, work, story, story.patience)
     assert story.told == []
+
+
+@pytest.mark.parametrize("has_renewed", [False, True])
+async def test_what_fails_over_a_link_that_stands_is_no_break(
+    agent: Agent, has_renewed: bool
+) -> None:
+    slow, story = HostError("docker did not answer within 30 s"), Story()
+    errors = [CUT, slow] if has_renewed else [slow]
+
+    async def work(agent: Agent) -> None:
+        raise errors.pop(0)
+
+    with pytest.raises(HostError) as caught:
+        await run_linked(agent, work, story, story.patience)
+    assert caught.value is slow
+    assert ("up", None) in story.told or not has_renewed
+    assert slow.what not in [what for what, _ in story.told]
+
+
+async def test_a_call_without_an_answer_is_a_break(agent: Agent) -> None:
+    story, limits_s = Story(), [0.01, 30.0]
+
+    async def work(agent: Agent) -> None:
+        limit_s = limits_s.pop(0)
+        if limits_s:
+            ended = {"pid": agent.hello["pid"], "start_ticks": start_ticks(agent.hello["pid"])}
+            await agent.call("wait", timeout_s=limit_s, **ended)
+        await agent.call("clock", timeout_s=limit_s)
+
+    assert await run_linked(agent, work, story, replace(story.patience, open=Patience().open))
+    assert "no answer to 'wait'" in story.told[0][0]
+
+
+def start_ticks(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[19])
 
 
 async def test_a_cancelled_work_ends_even_when_the_link_breaks_at_that_moment() -> None:

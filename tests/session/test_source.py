@@ -15,9 +15,11 @@ from typing import Any
 import pytest
 from workbench import Site, free_port, last_of, recorded, until
 
-from firedup.core.error import UsageError
+from firedup.core.error import HostError, UsageError
 from firedup.core.model import Ownership, Snapshot, Stage, Verdict
 from firedup.host.base import LinkError, Trouble
+from firedup.host.link import Agent
+from firedup.host.pour import Output, run_short
 from firedup.host.source import parse_source
 from firedup.session.source import watch_source
 from firedup.session.watch import Watching
@@ -186,6 +188,41 @@ async def test_an_engine_that_cannot_be_asked_is_told_from_a_missing_container(
 
     assert caught.value.trouble is kind
     assert advice in str(caught.value)
+
+
+async def test_an_engine_that_answers_no_more_for_a_while_is_no_broken_link(
+    site: Site, docker: Docker, watch: WatchSource, standin: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("firedup.session.look.LOOK_S", 0.1)
+    monkeypatch.setattr("firedup.host.containerlog.run_short", slow_when(standin / "slow"))
+    program = site.fake(Script((line(0, "Load weight begin"),), end=None))
+    docker("run", "-d", "--name", "sgl", "sglang:x", *site.serve(program))
+    snapshots = watch("docker:sgl")
+    await until(snapshots, lambda s: s.processes)
+    (standin / "slow").touch()
+
+    def is_noted(snapshot: Snapshot) -> bool:
+        return "docker did not answer" in snapshot.explanation.notes
+
+    noted = await until(snapshots, is_noted)
+    (standin / "slow").unlink()
+    docker("kill", "-s", "SEGV", "sgl")
+    last = await last_of(snapshots)
+
+    assert noted.link is None
+    assert noted.explanation.verdict is Verdict.LOADING
+    assert last.explanation.verdict is Verdict.CRASHED
+
+
+def slow_when(sign: Path) -> Callable[..., Any]:
+    """`run_short` that gives up while there is a file `sign`."""
+
+    async def run(agent: Agent, argv: tuple[str, ...]) -> Output:
+        if sign.exists():
+            raise HostError("docker did not answer")
+        return await run_short(agent, argv)
+
+    return run
 
 
 async def test_no_line_is_lost_or_doubled_when_the_client_of_the_engine_dies(

@@ -78,7 +78,7 @@ class Agent:
                         pieces.append(message.data)
         except TimeoutError as error:
             what = f"{self.host.name}: no answer to {op!r} within {timeout_s:g} s"
-            raise LinkError(Trouble.UNREACHED, what, where=self.host.name) from error
+            raise LinkError(Trouble.LINK_DOWN, what, where=self.host.name) from error
         finally:
             stream.close()
         return stream.result or {}, b"".join(pieces)

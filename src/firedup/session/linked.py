@@ -18,6 +18,7 @@ FIRST_PAUSE_S, MOST_PAUSE_S = 0.25, 30.0
 SOUND_S = 20.0
 TRY_S = 30.0
 LEAST_TRY_S = 1.0
+_BREAKS = (Trouble.LINK_DOWN, Trouble.AGENT_DIED)
 
 
 class Listener(Protocol):
@@ -82,8 +83,28 @@ async def run_linked(
     """Do `work` with `agent`, and again with a new agent whenever the link breaks.
 
     True when the work ended, False when the host was given up. What the host refuses
-    (OperationError) is raised: a new link would not change it.
+    (OperationError) and what fails over a link that stands is raised: a new one would not help.
     """
+    try:
+        return await _renew_until_done(agent, work, listener, patience)
+    except _Failed as failed:
+        raise failed.error from None
+
+
+class _Failed(Exception):  # noqa: N818 - no error of its own, it carries one
+    """The work failed, and not for want of a link."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+async def _renew_until_done(
+    agent: Agent,
+    work: Callable[[Agent], Awaitable[None]],
+    listener: Listener,
+    patience: Patience,
+) -> bool:
     error = await _run_until_broken(agent, work)
     pauses_s = patience.pauses_s()
     down_s = patience.now_s()
@@ -129,7 +150,7 @@ def _left_s(patience: Patience, down_s: float) -> float:
 async def _run_until_broken(
     agent: Agent, work: Callable[[Agent], Awaitable[None]]
 ) -> HostError | None:
-    """What broke the link; None when the work ended. Refusals are raised singly."""
+    """What broke the link; None when the work ended. _Failed with the first other error."""
     refusals: list[Exception] = []
     broken: HostError | None = None
     try:
@@ -138,10 +159,21 @@ async def _run_until_broken(
         refusals = [_first(group)]
     except* HostError as group:
         first = _first(group)
-        broken = first if isinstance(first, HostError) else HostError(str(first))
+        if isinstance(first, HostError) and _is_break(agent, first):
+            broken = first
+        else:
+            refusals.append(first)
     if refusals:
-        raise refusals[0]
+        raise _Failed(refusals[0])
     return broken
+
+
+def _is_break(agent: Agent, error: HostError) -> bool:
+    """Whether it was the link that failed, not something on the host that is asked through it.
+
+    A call that gets no answer tells of the link before its end is known.
+    """
+    return not agent.is_alive or (isinstance(error, LinkError) and error.trouble in _BREAKS)
 
 
 async def _in_own_task(work: Awaitable[None]) -> None:

@@ -7,7 +7,6 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import aclosing, asynccontextmanager
 from typing import TypeVar
 
-from firedup.core.error import HostError
 from firedup.core.model import Snapshot
 from firedup.host.link import Agent
 from firedup.session.linked import LinkSpeaker, Listener, Patience, give_up, run_linked
@@ -44,12 +43,7 @@ async def prepare_linked(
     made: asyncio.Future[Made] = asyncio.get_running_loop().create_future()
 
     async def work(agent: Agent) -> None:
-        try:
-            made.set_result(await prepare(agent))
-        except HostError as error:
-            if not agent.is_alive:
-                raise
-            made.set_exception(error)
+        made.set_result(await prepare(agent))
         await asyncio.Event().wait()
 
     task = asyncio.ensure_future(run_linked(agent, work, listener, patience))

@@ -8,7 +8,6 @@ from contextlib import aclosing, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from firedup.core.error import UsageError
 from firedup.core.event import Begun, Exited, LogData, Noted
 from firedup.core.model import ServerSpec, Snapshot
 from firedup.core.rule import Matcher
@@ -25,14 +24,13 @@ from firedup.profile.pipeline import Pipeline
 from firedup.profile.schema import Catalogue
 from firedup.session.clock import HostClock
 from firedup.session.find import find_told
+from firedup.session.look import LOOK_S, look_patiently
 from firedup.session.prepared import watch_prepared
 from firedup.session.reach import ask_through, reach
 from firedup.session.sample import feed_samples
 from firedup.session.watch import Watch, Watching
 
 _NS = 1_000_000_000
-# How often its keeper is asked about a server that nothing else tells the end of.
-LOOK_S = 5.0
 WAIT_PAUSE_S = 1.0
 # After the end: how long its last words may take on the way, and the reading of all that is kept.
 DRAIN_S, LAST_READ_S = 2.0, 20.0
@@ -147,8 +145,7 @@ class _Tap:
             stream.close()
         is_last = self._start is not None and not follows  # of a container that may be gone
         if isinstance(decoder, StampedLines) and decoder.words and not is_last:
-            text = f"{argv[0]} said: {decoder.words[-1]}"
-            self._watch.feed(Noted(self._watch.clock.boottime_ns(), text))
+            self._note(f"{argv[0]} said: {decoder.words[-1]}")
 
     def _give(self, lines: list[Poured]) -> None:
         """Feed lines, those of about the same time as one piece."""
@@ -169,6 +166,9 @@ class _Tap:
             return clock.boottime_ns()
         ago_ns = max(0, clock.wall_ns() - wall_ns)
         return max(0, clock.boottime_ns() - ago_ns)
+
+    def _note(self, text: str) -> None:
+        self._watch.feed(Noted(self._watch.clock.boottime_ns(), text))
 
     # ---- the server --------------------------------------------------------------------------
 
@@ -200,16 +200,11 @@ class _Tap:
             if not standing.is_waiting or standing.code is not None or standing.signal is not None:
                 return standing
             if standing.words:
-                text = f"{self._source.word} waits: {standing.words}"
-                self._watch.feed(Noted(self._watch.clock.boottime_ns(), text))
+                self._note(f"{self._source.word} waits: {standing.words}")
             await asyncio.sleep(WAIT_PAUSE_S)
 
     async def _look(self, agent: Agent) -> Standing:
-        """How the server stands; one that was removed has ended."""
-        try:
-            return await self._source.look(agent)
-        except UsageError:
-            return Standing("", is_running=False, words="removed")
+        return await look_patiently(agent, self._source, self._note)
 
     def _adopt(self, standing: Standing, process: ProcessFacts | None) -> None:
         """Take the start that goes on now: read its command, ask it whether it is ready."""
@@ -224,7 +219,7 @@ class _Tap:
         spec, note = (spec, None) if is_pod else reach(spec, standing)
         clock = self._watch.clock
         if note is not None:
-            self._watch.feed(Noted(clock.boottime_ns(), note))
+            self._note(note)
         ticks = process.start_ticks if process is not None else None
         begun = Begun(clock.boottime_ns(), clock.wall_ns(), spec, pid=self._pid, start_ticks=ticks)
         begun = replace(begun, log=self._source.word)
@@ -293,7 +288,7 @@ class _Tap:
         exited = Exited(at_ns, wall_ns, self._pid, end.code, end.signal, end.oom_killed)
         if end.restarts:
             text = f"{self._source.word} was started again {end.restarts} times by its keeper"
-            self._watch.feed(Noted(clock.boottime_ns(), text))
+            self._note(text)
         self._watch.feed(exited)
         self._has_ended = True
         if self._watch.prober is not None:
