@@ -136,6 +136,23 @@ async def test_a_container_that_has_ended_is_explained_at_once(
     assert last.exit_code == 3
 
 
+async def test_last_words_that_could_not_be_read_in_time_are_said_to_be_missing(
+    site: Site, docker: Docker, watch: WatchSource, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("firedup.session.source.LAST_READ_S", 0.0)
+    program = site.fake(Script((line(0, "Load weight begin"),), end=None))
+    docker("run", "-d", "--name", "sgl", "sglang:x", *site.serve(program))
+    snapshots = watch("docker:sgl")
+    await until(snapshots, lambda s: s.processes)
+    docker("kill", "-s", "SEGV", "sgl")
+
+    last = await last_of(snapshots)
+
+    assert last.explanation.verdict is Verdict.CRASHED
+    missing = [note for note in last.explanation.notes if "last lines may be missing" in note]
+    assert missing == ["the log's end was not read within 0 s: its last lines may be missing"]
+
+
 async def test_the_status_of_a_container_that_is_removed_is_known(
     site: Site, docker: Docker, watch: WatchSource, standin: Path
 ) -> None:

@@ -277,9 +277,12 @@ class _Tap:
                     await self._dry.wait()
         pouring.cancel()
         await asyncio.wait([pouring])
-        with suppress(TimeoutError):
+        try:
             async with asyncio.timeout(LAST_READ_S):
                 await self._pour_once(agent, standing, follows=False)
+        except TimeoutError:
+            limit = f"{LAST_READ_S:g} s"
+            self._note(f"the log's end was not read within {limit}: its last lines may be missing")
 
     def _feed_end(self, end: Standing) -> None:
         clock = self._watch.clock
