@@ -18,7 +18,9 @@ from workbench import Site, free_port, last_of, recorded, until
 from firedup.core.error import HostError, UsageError
 from firedup.core.model import Ownership, Snapshot, Stage, Verdict
 from firedup.host.base import LinkError, Trouble
+from firedup.host.kubernetes import Pod
 from firedup.host.link import Agent
+from firedup.host.podlog import read_pod
 from firedup.host.pour import Output, run_short
 from firedup.host.source import parse_source
 from firedup.session.source import watch_source
@@ -205,6 +207,31 @@ async def test_an_engine_that_cannot_be_asked_is_told_from_a_missing_container(
 
     assert caught.value.trouble is kind
     assert advice in str(caught.value)
+
+
+@pytest.mark.parametrize("answer", ["", "Emulate Docker CLI using podman.", "[]", '{"id": "1f'])
+async def test_an_answer_of_the_engine_that_cannot_be_read_is_an_error_in_words(
+    agent: Agent, monkeypatch: pytest.MonkeyPatch, answer: str
+) -> None:
+    async def run(*_: object) -> Output:
+        return Output(0, answer.encode(), "")
+
+    monkeypatch.setattr("firedup.host.containerlog.run_short", run)
+    source = parse_source("docker:sgl")
+    assert source is not None
+
+    with pytest.raises(LinkError, match="answered about docker:sgl cannot be read") as caught:
+        await source.look(agent)
+
+    assert (answer or "it said nothing") in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "told", ["", "map[phase:Running]\n\nmain\n", '{"phase": "Running"}\n\nmain\tx\t[serve -v]\t\n']
+)
+def test_an_answer_of_the_cluster_that_cannot_be_read_is_an_error_in_words(told: str) -> None:
+    with pytest.raises(LinkError, match=r"answered about k8s:.*sgl-0 cannot be read"):
+        read_pod(told, Pod("sgl-0"))
 
 
 async def test_an_engine_that_answers_no_more_for_a_while_is_no_broken_link(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from firedup.host.container import Container
 from firedup.host.link import Agent
 from firedup.host.pour import is_missing, run_short
 from firedup.host.stamp import Cursor, Decoder, StampedLines, read_stamp
-from firedup.host.standing import Standing, split_status
+from firedup.host.standing import Standing, read_object, split_status
 
 # Only what is needed: the whole answer would hold the container's environment, and with that keys.
 _PARTS = {
@@ -74,7 +73,8 @@ class ContainerLog:
     async def look(self, agent: Agent) -> Standing:
         """What the container engine says.
 
-        UsageError when there is no such container, LinkError when the engine cannot be asked.
+        UsageError when there is no such container, LinkError when the engine cannot be asked
+        or its answer cannot be read.
         """
         inspect = (self.program, "container", "inspect", "--format", FORMAT, "--", self.name)
         try:
@@ -89,7 +89,7 @@ class ContainerLog:
             ) from error
         if output.code != 0:
             raise explain_refusal(self, output.words, agent.host.name)
-        return read_container(json.loads(output.out.decode("utf-8", "replace")))
+        return read_container(read_object(output.out.decode("utf-8", "replace"), self.word))
 
 
 def explain_refusal(log: ContainerLog, words: str, host: str) -> UsageError | LinkError:

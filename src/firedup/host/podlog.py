@@ -14,7 +14,7 @@ from firedup.host.kubernetes import Pod
 from firedup.host.link import Agent
 from firedup.host.pour import is_missing, run_short
 from firedup.host.stamp import Cursor, Decoder, StampedLines, read_stamp
-from firedup.host.standing import Standing, split_status
+from firedup.host.standing import Standing, read_object, split_status, unreadable
 
 # Only what is needed: the whole answer would hold the container's environment, and with that keys.
 FORMAT = (
@@ -82,10 +82,11 @@ class PodLog:
 def read_pod(told: str, pod: Pod) -> Standing:
     """What `kubectl get` told in `FORMAT` about one container of a pod.
 
-    UsageError when the pod has no container of the name that `pod` gives.
+    UsageError when the pod has no container of the name that `pod` gives, LinkError when what was
+    told cannot be read.
     """
-    first, default, *lines = told.split("\n")
-    status: Mapping[str, Any] = json.loads(first or "{}")
+    first, default, *lines = [*told.split("\n"), ""]
+    status = read_object(first or ("{}" if any(lines) else ""), pod.word)
     specs = {name: rest for name, *rest in (line.split("\t") for line in lines if line)}
     name = pod.container or default or next(iter(specs), "")
     if name not in specs:
@@ -94,7 +95,10 @@ def read_pod(told: str, pod: Pod) -> Standing:
             todo=f"Its containers: {', '.join(specs)}",
         )
     image, command, args = (*specs[name], "", "", "")[:3]
-    words = [*json.loads(command or "[]"), *json.loads(args or "[]")]
+    try:
+        words = [*json.loads(command or "[]"), *json.loads(args or "[]")]
+    except (ValueError, TypeError) as error:
+        raise unreadable(f"{command} {args}", pod.word) from error
     all_states = [*(status.get("containerStatuses") or ())]
     own: Mapping[str, Any] = next((one for one in all_states if one.get("name") == name), {})
     state = own.get("state") or {}

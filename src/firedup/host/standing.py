@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
+
+from firedup.host.base import LinkError, Trouble
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +35,28 @@ class Standing:
     address: str | None = None
     published: Mapping[int, tuple[str, int]] = field(default_factory=dict)
     is_on_host: bool = False
+
+
+_MOST_LETTERS = 200  # of an answer that is no answer
+
+
+def read_object(text: str, word: str) -> Mapping[str, Any]:
+    """The JSON object that a client told about `word`. LinkError when it is none."""
+    try:
+        value = json.loads(text)
+    except ValueError:
+        value = None
+    if not isinstance(value, dict):
+        raise unreadable(text, word)
+    return value
+
+
+def unreadable(text: str, word: str) -> LinkError:
+    """The error for an answer about `word` that is not what was asked for."""
+    evidence = text.strip()[:_MOST_LETTERS] or "it said nothing"
+    what = f"what was answered about {word} cannot be read"
+    todo = "Is the program that was asked the real one, or a wrapper that prints words of its own?"
+    return LinkError(Trouble.OTHER, what, evidence=evidence, todo=todo)
 
 
 # A status above this is how shells and container engines tell an end by a signal.
