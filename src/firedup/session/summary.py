@@ -26,8 +26,14 @@ _NS = 1_000_000_000
 TAIL_BYTES = 64 * 1024
 MOST_AT_ONCE = 8  # runs that are asked about at the same time
 # What a server that lives may have left behind unseen since a session concluded this: the limit
-# of a watch says nothing of the server.
-_UNSETTLED = (Verdict.LOADING, Verdict.UNKNOWN, Verdict.LOST, Verdict.TIMED_OUT)
+# of a watch says nothing of the server, and one that stood still may move again.
+_UNSETTLED = (
+    Verdict.LOADING,
+    Verdict.UNKNOWN,
+    Verdict.LOST,
+    Verdict.TIMED_OUT,
+    Verdict.STALLED,
+)
 # The verdicts of a server that has ended.
 _SETTLED_BY_END = (Verdict.CRASHED, Verdict.STOPPED)
 
