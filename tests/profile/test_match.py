@@ -92,7 +92,7 @@ def test_each_matching_record_has_a_position(
 
 
 @pytest.mark.parametrize("uses_hyperscan", [True, False])
-def test_anchors_stand_at_carriage_returns_and_line_feeds_alike(uses_hyperscan: bool) -> None:
+def test_lines_end_at_carriage_returns_and_line_feeds_alike(uses_hyperscan: bool) -> None:
     matcher = CatalogueMatcher([rule("killed", "^Killed$")], uses_hyperscan=uses_hyperscan)
     block = b"one\rKilled\r50%\r\nKilled\r\nKilled by whom\nso Killed\nKilled"
 
@@ -106,7 +106,15 @@ def test_anchors_stand_at_carriage_returns_and_line_feeds_alike(uses_hyperscan: 
     texts = [block[start:end].strip() for start, end in sorted(hit)]
     assert texts.count(b"Killed") == 3
     assert b"Killed by whom" not in texts
-    assert b"so Killed" not in texts
+
+
+def test_a_line_begins_where_a_collectors_words_end() -> None:
+    matcher = CatalogueMatcher([rule("killed", "^Killed$")])
+
+    carried = dataclasses.replace(line("[pod/sgl-0/engine] Killed"), collected=19)
+    assert matcher.match(carried)
+    assert not matcher.match(line("so Killed"))
+    assert matcher.scan(b"[pod/sgl-0/engine] Killed\n")
 
 
 @pytest.mark.parametrize("uses_hyperscan", [True, False])

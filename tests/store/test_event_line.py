@@ -49,6 +49,8 @@ def values_of(hint: Any) -> st.SearchStrategy[Any]:
     """Any value of a field's type, nested values included."""
     if hint in SIMPLE:
         return SIMPLE[hint]
+    if get_origin(hint) is tuple and get_args(hint)[-1] is not Ellipsis:
+        return st.tuples(*[values_of(one) for one in get_args(hint)])
     if get_origin(hint) is tuple:
         return st.lists(values_of(get_args(hint)[0]), max_size=2).map(tuple)
     if get_args(hint):
