@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import tempfile
 from collections import Counter
 from pathlib import Path
@@ -35,7 +36,13 @@ CACHE = pytest.StashKey[Path]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Let the catalogue be compiled once in a run, and never into the developer's own cache."""
+    """Let the catalogue be compiled once in a run, and never into the developer's own cache.
+
+    A shell that starts the tests in the background has them ignore Ctrl-C, and all that they start
+    would inherit that.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     if not hasattr(config, "workerinput"):  # a worker has inherited the folder
         config.stash[CACHE] = Path(tempfile.mkdtemp(prefix="firedup-cache-"))
         os.environ["XDG_CACHE_HOME"] = str(config.stash[CACHE])
