@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -110,7 +111,7 @@ class SshBox:
         if self.kind != "sshd":
             return []
         children = psutil.Process(self.server.pid).children(recursive=True)
-        return [child for child in children if child.name().startswith("sshd")]
+        return [child for child in children if name_of(child).startswith("sshd")]
 
     def kill_sessions(self) -> None:
         """Break every connection at the host's end, at once and without a word."""
@@ -150,6 +151,14 @@ class SshBox:
         self.server.wait()
         if self.server.stderr is not None:
             self.server.stderr.close()
+
+
+def name_of(process: psutil.Process) -> str:
+    """The name of a process; "" when it has gone since it was listed."""
+    try:
+        return process.name()
+    except psutil.NoSuchProcess:
+        return ""
 
 
 def _processes_of(state: Path) -> list[psutil.Process]:
@@ -266,8 +275,9 @@ def ssh_boxes(ssh_config: Path, tmp_path: Path) -> Iterator[Boxes]:
         return made[-1]
 
     yield make
-    for box in made:
-        box.close()
+    with ExitStack() as closing:  # one that cannot be closed does not keep the others open
+        for box in made:
+            closing.callback(box.close)
 
 
 @pytest.fixture(params=KINDS)

@@ -1,5 +1,6 @@
 """Watches over SSH whose link breaks, stalls, stays away or leads to a host that was rebooted."""
 
+import contextlib
 import os
 import shutil
 import subprocess
@@ -89,8 +90,9 @@ def is_up(snapshot: Snapshot) -> bool:
 
 def kill_clients(box: SshBox) -> None:
     for child in psutil.Process().children(recursive=True):
-        if child.name() == "ssh":
-            child.kill()
+        with contextlib.suppress(psutil.NoSuchProcess):
+            if child.name() == "ssh":
+                child.kill()
 
 
 def kill_master(box: SshBox) -> None:
@@ -105,8 +107,9 @@ def kill_master(box: SshBox) -> None:
 
 def kill_agent(box: SshBox) -> None:
     for process in box.processes():
-        if process.cmdline()[-1] == "serve":
-            process.kill()
+        with contextlib.suppress(psutil.NoSuchProcess):
+            if process.cmdline()[-1:] == ["serve"]:
+                process.kill()
 
 
 def cut_and_heal(box: SshBox) -> None:
