@@ -20,7 +20,7 @@ def read(command: str) -> ServerSpec:
     ("command", "engine", "port", "model"),
     [
         (
-            ("docker run --gpus all --shm-size 32g -p 8000:30000 -v ~/hf:/root/.cache --ipc=host "
+            ("docker run --gpus all --shm-size 32g -p 8000:30000 -v ~/hf:/cache --ipc=host "
             "lmsysorg/sglang python3 -m sglang.launch_server --model-path org/m --port 30000"),
             "sglang", 8000, "org/m",
         ),

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from firedup.store.index import IndexedRun
 
 
-def complete_run(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001
+def complete_run(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001 - click gives them
     """Names, and ids where a beginning of one was typed; nothing when the index is of no use.
 
     They are those of --host; without it of all hosts, since a run is found on the one that has it.
@@ -27,7 +27,7 @@ def complete_run(ctx: click.Context, param: click.Parameter, incomplete: str) ->
     return [word for word in dict.fromkeys(words) if word.startswith(incomplete)]
 
 
-def complete_host(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001
+def complete_host(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001 - click gives them
     """Hosts of the user's SSH configuration, remembered ones, and those that have runs."""
     from pathlib import Path
 

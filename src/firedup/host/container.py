@@ -88,7 +88,7 @@ class Container:
         """No shell is on the way. After `--` a name is never an option."""
         return (self.program, "exec", "-i", "--", self.name, *program)
 
-    def explain(self, status: int | None, stderr: str) -> tuple[Trouble, str] | None:  # noqa: ARG002
+    def explain(self, status: int | None, stderr: str) -> tuple[Trouble, str] | None:  # noqa: ARG002 - all hops have this form
         """By what the client prints."""
         said = stderr.lower()
         for words, trouble, todo in _COMPLAINTS:

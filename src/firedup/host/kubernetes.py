@@ -96,7 +96,7 @@ class Pod:
         """How kubectl is told the namespace."""
         return (f"--namespace={self.namespace}",) if self.namespace else ()
 
-    def explain(self, status: int | None, stderr: str) -> tuple[Trouble, str] | None:  # noqa: ARG002
+    def explain(self, status: int | None, stderr: str) -> tuple[Trouble, str] | None:  # noqa: ARG002 - all hops have this form
         """By what kubectl prints."""
         said = stderr.lower()
         space = f" {shlex.join(self.namespace_words)}" if self.namespace else ""

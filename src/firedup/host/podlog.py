@@ -38,7 +38,7 @@ class PodLog:
         """As a user writes it."""
         return self.pod.word
 
-    def argv(self, standing: Standing, cursor: Cursor, *, follows: bool) -> tuple[str, ...]:  # noqa: ARG002
+    def argv(self, standing: Standing, cursor: Cursor, *, follows: bool) -> tuple[str, ...]:  # noqa: ARG002 - all log sources have this form
         """What prints the log of the container's present start, from `cursor` on."""
         since = (f"--since-time={write_time(cursor.since_ns)}",) if cursor.since_ns else ()
         inside = (f"--container={self.pod.container}",) if self.pod.container else ()

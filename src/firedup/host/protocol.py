@@ -68,7 +68,7 @@ class AgentProtocol(asyncio.SubprocessProtocol):
         except FrameError as error:
             self._fail(f"the agent sent {error}")
 
-    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:  # noqa: ARG002
+    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio gives it
         """The process closed a pipe; its last words may still be on their way."""
         if fd == 1:
             asyncio.get_running_loop().call_later(_LINGER_S, self._end)
@@ -77,7 +77,7 @@ class AgentProtocol(asyncio.SubprocessProtocol):
         """The process ended; its last words may still be on their way."""
         asyncio.get_running_loop().call_later(_LINGER_S, self._end)
 
-    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio gives it
         """The process ended and all its pipes are closed."""
         self._end()
         self.closed.set()

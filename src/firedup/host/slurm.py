@@ -77,7 +77,7 @@ class SlurmJob:
         one = ("--nodes=1", "--ntasks=1", "--cpu-bind=none")
         return ("srun", f"--jobid={self.number}", "--overlap", "--quiet", *one, *where, *program)
 
-    def explain(self, status: int | None, stderr: str) -> tuple[Trouble, str] | None:  # noqa: ARG002
+    def explain(self, status: int | None, stderr: str) -> tuple[Trouble, str] | None:  # noqa: ARG002 - all hops have this form
         """By what srun prints, its remarks about steps that work left out."""
         said = "\n".join(drop_noise(stderr).splitlines()).lower()
         for words, trouble, todo in _COMPLAINTS:

@@ -43,7 +43,7 @@ class LinkSpeaker:
         self._is_down = False
         self._say("the link is up again")
 
-    def link_down(self, error: HostError, pause_s: float | None) -> None:  # noqa: ARG002
+    def link_down(self, error: HostError, pause_s: float | None) -> None:  # noqa: ARG002 - a Listener is told it
         """Each break is said once, however many tries follow."""
         if not self._is_down:
             self._say(f"the link is down: {error.what}")

@@ -97,7 +97,7 @@ def start_keeper(folder: str, shelter: "list[str]") -> "dict[str, Any]":
         start_new_session=True,
     )
     assert process.stdin is not None  # noqa: S101 - both are pipes
-    assert process.stdout is not None  # noqa: S101
+    assert process.stdout is not None  # noqa: S101 - both are pipes
     try:
         try:
             write_all(process.stdin.fileno(), source)

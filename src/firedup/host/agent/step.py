@@ -34,7 +34,7 @@ def op_step(args: "dict[str, Any]", _work: "Any" = None) -> "dict[str, Any]":
     )
     os.close(complain)
     assert process.stdin is not None  # noqa: S101 - both are pipes
-    assert process.stdout is not None  # noqa: S101
+    assert process.stdout is not None  # noqa: S101 - both are pipes
     try:
         try:
             write_all(process.stdin.fileno(), globals()["SOURCE"])
