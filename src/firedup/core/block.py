@@ -106,6 +106,11 @@ class Blocks:
         """Whether a message is being folded."""
         return bool(self._open) or self._panicked is not None
 
+    def break_off(self) -> None:
+        """What follows was not written next: nothing that was begun goes on there."""
+        self._open.clear()
+        self._panicked = None
+
     def feed(self, line: Line) -> Mark:
         """Place one line; progress bars belong to no block."""
         if line.is_progress:

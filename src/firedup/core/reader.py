@@ -57,10 +57,10 @@ class LogReader:
         self.version: str | None = None
         self.last_known: Line | None = None
         self._start_over()
+        self.blocks = Blocks()
         self._new_log(start)
 
     def _new_log(self, start: tuple[int, int]) -> None:
-        self.blocks = Blocks()
         self.sieve = Sieve(
             self._matcher,
             lambda: self.blocks.is_open,
@@ -89,7 +89,10 @@ class LogReader:
                 self.readings.feed(hit)
 
     def next_generation(self, at_ns: int | None) -> None:
-        """The log was rotated or truncated: offsets start again, the story goes on."""
+        """The log was rotated or truncated: offsets start again, the story goes on.
+
+        So does a traceback that the rotator cut.
+        """
         self.close(at_ns)
         self._new_log((0, 0))
         self.readings.next_generation()
@@ -97,6 +100,7 @@ class LogReader:
     def jump(self, offset: int, at_ns: int | None) -> None:
         """The next bytes stand at `offset`: those between were not to be had."""
         self.close(at_ns)
+        self.blocks.break_off()
         self._new_log((offset, self.sieve.lines))
 
     def stop_asked(self, at_ns: int) -> None:
