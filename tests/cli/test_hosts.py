@@ -83,6 +83,23 @@ def test_a_run_that_only_another_host_has_is_found_there(shell: Shell, box: SshB
     assert unknown.err == "firedup: there is no run smal on box\nDid you mean small?\n"
 
 
+def test_a_host_counts_once_however_it_was_written(shell: Shell, box: SshBox) -> None:
+    shell.run("run", "--host", "ssh:box", "--name", "a", "--no-wait", "--", *shell.make_server())
+    shell.run("host", "box", "--cwd", "~")
+    with open_index(index_path(os.environ)) as index:  # as an earlier release called it
+        index.put([IndexedRun("ssh:box", "old", "old", "/f")])
+
+    known = json.loads(shell.run("host", "--json").out)["hosts"]
+    assert [(one["host"], one["runs"]) for one in known] == [("local", 0), ("box", 2)]
+    listed = shell.run("ps", "--json", "--all-hosts")
+    assert [row["host"] for row in json.loads(listed.out)["runs"]] == ["box"]
+    twice = shell.run("ps", "--json", "--host", "box", "--host", "ssh:box")
+    assert len(json.loads(twice.out)["runs"]) == 1
+    known = json.loads(shell.run("host", "--json").out)["hosts"]
+    assert [(one["host"], one["runs"]) for one in known] == [("local", 0), ("box", 1)]
+    assert shell.run("stop", "a", "--host", "local,box").status == 0
+
+
 def test_the_variable_names_the_host_and_an_option_goes_before_it(
     shell: Shell, box: SshBox, monkeypatch: pytest.MonkeyPatch
 ) -> None:

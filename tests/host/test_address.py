@@ -42,12 +42,48 @@ def test_each_kind_of_host_has_its_form(text: str, hop: object) -> None:
 def test_hops_are_taken_from_left_to_right() -> None:
     host = parse_host("ssh:box,docker:sgl")
 
-    assert host.name == "ssh:box,docker:sgl"
+    assert host.name == "box,docker:sgl"
     assert host.hops == (Ssh("box"), Container("sgl"))
     *_, destination, remote = host.command(("python3", "-c", "print('x y')"))
     assert destination == "box"
     inside = ["python3", "-c", "print('x y')"]
     assert shlex.split(remote) == ["docker", "exec", "-i", "--", "sgl", *inside]
+
+
+@pytest.mark.parametrize(
+    ("texts", "name"),
+    [
+        (("box", "ssh:box", " box ", "local,box", "localhost, ssh:box"), "box"),
+        (("box,docker:x", "ssh:box,docker:x", "ssh:box, docker:x"), "box,docker:x"),
+        (("a,b", "ssh:a,ssh:b", "ssh:a,b"), "a,b"),
+        (("docker:x", "local,docker:x"), "docker:x"),
+        (("slurm:4711", "slurm:4711/"), "slurm:4711"),
+        (("ssh://root@box:22", "ssh:ssh://root@box:22"), "ssh://root@box:22"),
+        (("local", "localhost", "", "local,localhost"), "local"),
+        # A login at this machine is another way than none, and OpenSSH takes a bare address.
+        (("ssh:localhost",), "ssh:localhost"),
+        (("ssh:::1",), "ssh:::1"),
+    ],
+)
+def test_a_host_has_one_name_however_it_is_written(texts: tuple[str, ...], name: str) -> None:
+    assert {parse_host(text).name for text in texts} == {name}
+    assert parse_host(name) == parse_host(texts[0])
+
+
+WORDS = st.sampled_from(
+    ["", "local", "localhost", "box", "ssh:", "ssh:box", "ssh:local", "ssh://box:1", "ssh:a:b"]
+    + ["docker:x", "podman:x", "k8s:n/p:c", "k8s:p", "slurm:1/n", "slurm:1/", "u@box", "ssh:::1"]
+)
+
+
+@given(st.lists(WORDS, min_size=1, max_size=4))
+def test_the_name_of_a_host_names_the_same_host(words: list[str]) -> None:
+    try:
+        host = parse_host(",".join(words))
+    except UsageError:
+        return
+
+    assert parse_host(host.name) == host
 
 
 @pytest.mark.parametrize(

@@ -74,6 +74,20 @@ def test_each_host_has_a_file_of_its_own(name: str, environ: dict[str, str]) -> 
     assert list_memories(environ) == (name,)
 
 
+@pytest.mark.parametrize("written", ["ssh:box,docker:a", "box,docker:a", "local,box,docker:a"])
+def test_a_file_of_another_spelling_is_of_the_same_host(
+    written: str, environ: dict[str, str]
+) -> None:
+    folder = memory_path("box", environ).parent
+    folder.mkdir(parents=True)
+    (folder / f"{written}.toml").write_text('cwd = "/w"\n')
+
+    assert read_memory("box,docker:a", environ) == HostMemory(cwd="/w")
+    assert list_memories(environ) == ("box,docker:a",)
+    assert forget("box,docker:a", None, environ)
+    assert list_memories(environ) == ()
+
+
 def test_comments_and_long_texts_outlive_a_change(environ: dict[str, str]) -> None:
     path = write("box", HAND_WRITTEN, environ)
 

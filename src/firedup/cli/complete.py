@@ -19,7 +19,9 @@ def complete_run(ctx: click.Context, param: click.Parameter, incomplete: str) ->
     runs = _read_index()
     host = ctx.params.get("host")
     if host is not None:
-        name = _name_host(str(host))
+        from firedup.host.address import name_host
+
+        name = name_host(str(host))
         runs = tuple(run for run in runs if run.host == name)
     words = [run.name for run in runs]
     if incomplete[:1].isdigit():
@@ -37,16 +39,6 @@ def complete_host(ctx: click.Context, param: click.Parameter, incomplete: str) -
     words = ["local", *list_ssh_hosts(Path.home()), *list_memories(os.environ)]
     words += [run.host for run in _read_index()]
     return [word for word in dict.fromkeys(words) if word.startswith(incomplete)]
-
-
-def _name_host(text: str) -> str:
-    from firedup.core.error import UsageError
-    from firedup.host.address import parse_host
-
-    try:
-        return parse_host(text).name
-    except UsageError:
-        return text
 
 
 def _read_index() -> tuple[IndexedRun, ...]:

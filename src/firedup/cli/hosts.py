@@ -12,7 +12,7 @@ import click
 from firedup.cli.paper import choose_output
 from firedup.cli.rows import list_known_hosts
 from firedup.core.error import UsageError
-from firedup.host.address import parse_host
+from firedup.host.address import name_host, parse_host
 from firedup.host.config import HostMemory, forget, memory_path, read_memory, remember
 from firedup.store.index import index_path, open_index, read_index
 from firedup.view.record import SCHEMA, render_json
@@ -24,7 +24,7 @@ ALL = "all"
 def list_hosts(*, as_json: bool, no_color: bool) -> int:
     """Print the known hosts: their runs in the index, and what is remembered."""
     runs = read_index(index_path(os.environ))
-    counts = {host: sum(run.host == host for run in runs) for host in list_known_hosts()}
+    counts = {host: sum(name_host(run.host) == host for run in runs) for host in list_known_hosts()}
     keys = {host: list(read_memory(host, os.environ).words()) for host in counts}
     if as_json:
         hosts = [
@@ -92,13 +92,14 @@ def _forget(name: str, key: str) -> str:
         said = "forgot" if forget(name, key, os.environ) else "did not remember"
         return f"{said} {key.replace('_', '-')} of {name}"
     was_there = forget(name, None, os.environ)
-    ids = [run.id for run in read_index(index_path(os.environ)) if run.host == name]
-    if ids:
+    runs = [run for run in read_index(index_path(os.environ)) if name_host(run.host) == name]
+    if runs:
         with open_index(index_path(os.environ)) as index:
-            index.forget(name, ids)
+            for host in {run.host for run in runs}:
+                index.forget(host, [run.id for run in runs])
     parts = ["its settings"] if was_there else []
-    if ids:
-        parts.append(f"{len(ids)} run{'s' * (len(ids) > 1)}, whose folders there stay")
+    if runs:
+        parts.append(f"{len(runs)} run{'s' * (len(runs) > 1)}, whose folders there stay")
     return f"forgot {name}: {' and '.join(parts)}" if parts else f"nothing is known of {name}"
 
 

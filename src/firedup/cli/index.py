@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from firedup.core.error import StoreError
 from firedup.core.model import Snapshot
+from firedup.host.address import name_host
 from firedup.session.registry import Run
 from firedup.session.summary import Summary
 from firedup.store.index import Index, IndexedRun, index_path, open_index
@@ -17,7 +18,14 @@ from firedup.store.index import Index, IndexedRun, index_path, open_index
 def remember_runs(host: str, runs: Iterable[tuple[Run, Summary | None]]) -> None:
     """Lets the index say of `host` what these run folders, which are all of them, say."""
     found = [_from_summary(run, summary) for run, summary in runs]
-    _change(lambda index: index.rebuild(host, found))
+
+    def rebuild(index: Index) -> None:
+        names = {run.host for run in index.runs()}
+        for other in (name for name in names - {host} if name_host(name) == host):
+            index.rebuild(other, ())  # the same host, as an older firedup called it
+        index.rebuild(host, found)
+
+    _change(rebuild)
 
 
 def remember_run(run: Run, last: Snapshot | None) -> None:

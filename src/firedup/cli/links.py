@@ -8,6 +8,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 
 from firedup.cli.say import say_aside
 from firedup.core.error import HostError, UsageError
+from firedup.host.address import name_host
 from firedup.host.base import OperationError
 from firedup.host.link import Agent
 from firedup.session.nodes import id_of_node
@@ -93,5 +94,5 @@ def find_hosts(text: str) -> list[str]:
         if run.host != LOCAL and name and (run.name == name or run.id.startswith(text)):
             head = id_of_node(run.id, 0)
             if head not in hosts or run.id == head:
-                hosts[head] = run.host
+                hosts[head] = name_host(run.host)
     return list(dict.fromkeys(hosts.values()))

@@ -8,6 +8,8 @@ from typing import Any, TypeVar
 
 import click
 
+from firedup.cli.option import HostWord
+
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
@@ -32,7 +34,7 @@ def nodes_file(command: _F) -> _F:
 def nodes(command: _F) -> _F:
     """`--node`, once for each, and `--head`."""
     command = click.option(
-        "--head", metavar="HOST", help="Which node is the head (rank 0), if not the first."
+        "--head", type=HostWord(), metavar="HOST", help="Which node is the head (rank 0), if not the first."
     )(command)
     return click.option(
         "--node",
@@ -51,6 +53,7 @@ def asks_for_nodes(given: Mapping[str, Any]) -> bool:
 def read_places(words: Sequence[str], *, needs_log: bool = False) -> tuple[NodePlace, ...]:
     """The nodes that `words` name. UsageError for one without a host, or without a log it needs."""
     from firedup.core.error import UsageError
+    from firedup.host.address import parse_host
 
     places = []
     for word in words:
@@ -60,7 +63,7 @@ def read_places(words: Sequence[str], *, needs_log: bool = False) -> tuple[NodeP
             raise UsageError(
                 f"--node {word!r} is no {wanted}", todo="Such as --node box1=/logs/server.log"
             )
-        places.append(NodePlace(host, log or None))
+        places.append(NodePlace(parse_host(host).name, log or None))
     return tuple(places)
 
 

@@ -101,7 +101,7 @@ class Pattern(_Kind):
 
 
 class HostWord(_Kind):
-    """How a host is written; what names none is refused at once, with where it was said."""
+    """The name of a host, however it was written; what names none is refused, with who said it."""
 
     name = "host"
 
@@ -114,14 +114,13 @@ class HostWord(_Kind):
 
         text = str(value)
         try:
-            parse_host(text)
+            return parse_host(text).name
         except UsageError as error:
             source = ctx.get_parameter_source(param.name or "") if ctx and param else None
             if source is click.core.ParameterSource.ENVIRONMENT:
                 where = f"{HOST_VARIABLE}={text}"
                 raise UsageError(error.what, where=where, why=error.why, todo=error.todo) from error
             raise
-        return text
 
 
 def host(command: _F) -> _F:

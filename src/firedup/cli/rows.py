@@ -12,6 +12,7 @@ from firedup.cli.index import remember_runs
 from firedup.cli.knowledge import match_server, read_catalogue
 from firedup.core.error import FiredupError, HostError, UsageError
 from firedup.core.model import State, Verdict
+from firedup.host.address import name_host
 from firedup.host.config import list_memories
 from firedup.session.open import open_host
 from firedup.session.registry import Run, list_runs
@@ -38,14 +39,14 @@ class HostRows:
 def list_known_hosts() -> tuple[str, ...]:
     """This machine, the hosts that the index knows runs of, and those that are remembered."""
     runs = read_index(index_path(os.environ))
-    known = {*(run.host for run in runs), *list_memories(os.environ)} - {"local"}
+    known = {*(name_host(run.host) for run in runs), *list_memories(os.environ)} - {"local"}
     return ("local", *sorted(known))
 
 
 def list_hosts_with_runs(*, has_ended_ones: bool) -> tuple[str, ...]:
     """The other hosts of which the index knows runs; those that have ended only on demand."""
     runs = read_index(index_path(os.environ))
-    hosts = {run.host for run in runs if has_ended_ones or run.ended_ns is None}
+    hosts = {name_host(run.host) for run in runs if has_ended_ones or run.ended_ns is None}
     return tuple(sorted(hosts - {"local"}))
 
 

@@ -23,14 +23,33 @@ _PORT = re.compile(r"([^:]+|[^\[]*\[[^\]]*\]):\d+")
 def parse_host(text: str) -> Host:
     """The host that `text` names: hops with commas between them, from left to right.
 
-    UsageError, with the part that is wrong, for what is none.
+    Its name is the same however the same hops are written, and names them again. UsageError, with
+    the part that is wrong, for what is none.
     """
-    if text.strip() in _LOCAL:
-        return local_host()
     words = [word.strip() for word in text.split(",")]
+    if len(words) > 1 and words[0] in _LOCAL[1:]:
+        del words[0]
+    if len(words) == 1 and words[0] in _LOCAL:
+        return local_host()
     hops = tuple(_parse_hop(word, text) for word in words)
-    name = words[0].removeprefix("ssh:") if len(words) == 1 else ",".join(words)
-    return Host(name, hops)
+    return Host(",".join(_name_hop(hop) for hop in hops), hops)
+
+
+def name_host(text: str) -> str:
+    """The name of the host that `text` names; `text` itself where that is none."""
+    try:
+        return parse_host(text).name
+    except UsageError:
+        return text
+
+
+def _name_hop(hop: Hop) -> str:
+    """A login is called as OpenSSH calls it, where that would not be taken for something else."""
+    if not isinstance(hop, Ssh):
+        return hop.word
+    bare = hop.destination
+    is_plain = ":" not in bare or bare.startswith("ssh://")
+    return bare if is_plain and bare not in _LOCAL else hop.word
 
 
 def _parse_hop(word: str, whole: str) -> Hop:

@@ -11,6 +11,7 @@ from pathlib import Path
 from urllib.parse import quote, unquote
 
 from firedup.core.error import StoreError, UsageError
+from firedup.host.address import name_host
 from firedup.host.settings import change_setting, drop_setting
 from firedup.profile.problem import nearest
 
@@ -43,17 +44,20 @@ _FLAGS = ("login",)
 
 
 def memory_path(name: str, environ: Mapping[str, str]) -> Path:
-    """The file that is or would be read for the host called `name`."""
-    return _folder(environ) / f"{quote(name, safe=_SAFE)}.toml"
+    """The file that is or would be read for the host called `name`.
+
+    One that somebody named after another way to write the host is as good.
+    """
+    path = _folder(environ) / f"{quote(name, safe=_SAFE)}.toml"
+    if path.exists():
+        return path
+    same = (file for file in _list_files(environ) if _name_of(file) == name)
+    return min(same, default=path)
 
 
 def list_memories(environ: Mapping[str, str]) -> tuple[str, ...]:
     """The names of all hosts that something is remembered of, sorted."""
-    try:
-        files = [path for path in _folder(environ).iterdir() if path.suffix == ".toml"]
-    except OSError:
-        return ()
-    return tuple(sorted(unquote(path.stem) for path in files))
+    return tuple(sorted({_name_of(file) for file in _list_files(environ)}))
 
 
 def read_memory(name: str, environ: Mapping[str, str]) -> HostMemory:
@@ -104,6 +108,17 @@ def forget(name: str, key: str | None, environ: Mapping[str, str]) -> bool:
 def _folder(environ: Mapping[str, str]) -> Path:
     home = environ.get("XDG_CONFIG_HOME") or Path("~/.config").expanduser()
     return Path(home) / "firedup" / "hosts"
+
+
+def _list_files(environ: Mapping[str, str]) -> list[Path]:
+    try:
+        return [path for path in _folder(environ).iterdir() if path.suffix == ".toml"]
+    except OSError:
+        return []
+
+
+def _name_of(file: Path) -> str:
+    return name_host(unquote(file.stem))
 
 
 def _read_text(path: Path) -> str:

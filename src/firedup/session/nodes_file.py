@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from firedup.core.error import UsageError
+from firedup.host.address import parse_host
 from firedup.session.nodes import NodePlan
 from firedup.session.order import Order, parse_words
 
@@ -61,6 +62,7 @@ def parse_nodes(table: Mapping[str, Any], path: str, common: Order) -> NodesFile
         host = _text(node, "host", where)
         if host is None:
             raise UsageError(f"node {number} of {path} has no host", todo='Write host = "box1".')
+        host = parse_host(host).name
         if _flag(node, "head", where):
             heads.append(host)
         own = _apply(order, node, where)
