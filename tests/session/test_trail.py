@@ -12,7 +12,7 @@ from firedup.core.event import LogChanged, Sample
 from firedup.host.logfile import LogFile, LogFiles
 from firedup.session.generation import list_generations
 from firedup.session.telling import find_unrecorded, tell_log
-from firedup.session.trail import find_volumes, wanted_sizes
+from firedup.session.trail import Unseen, find_volumes, wanted_sizes
 from firedup.store.event import LogRange
 
 NS = 1_000_000_000
@@ -85,6 +85,55 @@ def test_a_copy_that_lacks_the_last_bytes_leaves_a_gap_of_them() -> None:
     volumes = find_volumes(generations, LogFiles(files, 4 * NS, 4 * NS), LOG, 0, None)
 
     assert [(v.end, v.lost_bytes) for v in volumes] == [(300, 4), (3, 0)]
+
+
+def test_a_short_file_that_was_truncated_and_grew_beyond_its_length_is_two_generations() -> None:
+    one, two = b"short\n", b"short again, and longer\n"
+    samples = [replace(sample(n, data, 7), log_turn=n) for n, data in ((1, one), (2, two))]
+    generations = list_generations((), samples)
+    sizes = wanted_sizes(generations)
+    files = (file("server.log.1", one, 9, sizes), file("server.log", two, 7, sizes))
+
+    volumes = find_volumes(generations, LogFiles(files, 3 * NS, 3 * NS), LOG, 0, None)
+
+    assert [(v.file and v.file.ino, v.end, v.lost_bytes) for v in volumes] == [
+        (9, 6, 0),
+        (7, 24, 0),
+    ]
+
+
+def test_files_that_were_moved_away_before_any_sample_had_content_come_first() -> None:
+    """Written in seconds 2 and 3; the keeper saw an empty log in 1, and this one in 4."""
+    now = b"the third\n"
+    generations = list_generations((), [sample(1, b"", 7), sample(4, now, 7)])
+    files = (
+        file("server.log.1", b"the second\n", 9, frozenset(), 3),
+        file("server.log.2", b"the first\n", 8, frozenset(), 2),
+        file("server.log.3", b"an earlier run's\n", 6, frozenset(), 0),
+        file("server.log", now, 7, wanted_sizes(generations), 4),
+    )
+    found = LogFiles(files, 5 * NS, 5 * NS)
+
+    volumes = find_volumes(generations, found, LOG, 0, None, Unseen(since=NS))
+    emptied = find_volumes(
+        list_generations((), [sample(1, b"", 7)]),
+        LogFiles(files[:3], 5 * NS, 5 * NS),
+        LOG,
+        0,
+        None,
+        Unseen(NS, 5 * NS),
+    )
+
+    assert [v.file and v.file.ino for v in volumes] == [8, 9, 7]
+    assert [v.generation.state for v in volumes] == ["opened", "rotated", "rotated"]
+    assert [v.generation.number for v in volumes] == [0, 1, 2]
+    told = list(tell_log(volumes))
+    assert [(e.generation, e.state) for e in told if isinstance(e, LogChanged)] == [
+        (1, "rotated"),
+        (2, "rotated"),
+    ]
+    assert [e.generation for e in find_unrecorded(volumes, told, ())] == [0, 0, 1, 1, 2, 2]
+    assert [v.file.ino for v in emptied if v.file is not None] == [8, 9]
 
 
 STEPS = st.lists(st.tuples(st.integers(0, 2), st.integers(1, 400)), min_size=1, max_size=20)

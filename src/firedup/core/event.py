@@ -61,7 +61,8 @@ class Sample:
 
     `oom_kills` is the cgroup's oom_kill counter, None where there is none. `ports` are the TCP
     ports on which a process of the tree listens. `log_dev` and `log_ino` name the file that the log
-    is, `log_head` and `log_tail` are the CRC-32 of its first and its last 256 bytes.
+    is, `log_head` and `log_tail` are the CRC-32 of its first and its last 256 bytes. `log_turn`
+    counts up when the log does not hold any more what it held at the sample before.
     """
 
     at_ns: int
@@ -75,6 +76,7 @@ class Sample:
     log_ino: int | None = None
     log_head: int | None = None
     log_tail: int | None = None
+    log_turn: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

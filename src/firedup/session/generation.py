@@ -96,6 +96,7 @@ class _Draft:
     is_recorded: bool = False
     is_named: bool = False
     has_gap: bool = False
+    turn: int | None = None
 
     def join(self, link: _Draft) -> None:
         self.identity = self.identity or link.identity
@@ -205,6 +206,8 @@ def _read_samples(samples: Iterable[Sample]) -> tuple[list[_Draft], Identity | N
 
 
 def _is_other(last: _Draft, sample: Sample, identity: Identity | None) -> bool:
+    if None not in (last.turn, sample.log_turn):
+        return last.turn != sample.log_turn
     if identity != last.identity or (last.marks and sample.log_size < last.marks[-1].offset):
         return True
     return last.head is not None and sample.log_head not in (None, last.head)
@@ -213,6 +216,7 @@ def _is_other(last: _Draft, sample: Sample, identity: Identity | None) -> bool:
 def _add(one: _Draft, sample: Sample) -> None:
     if sample.log_size >= MARK_BYTES:
         one.head = one.head or sample.log_head
+    one.turn = sample.log_turn
     one.seen = (one.seen[0] if one.seen else sample.wall_ns, sample.wall_ns)
     if not one.marks or one.marks[-1].offset < sample.log_size:
         one.marks.append(Mark(sample.log_size, sample.at_ns, sample.log_tail))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
 
 import msgspec
 
@@ -28,12 +28,12 @@ from firedup.host.frame import Data
 from firedup.host.link import Agent
 from firedup.host.logfile import (
     LogFile,
-    LogFiles,
     find_log_files,
     open_log_file,
     read_log_file,
 )
 from firedup.host.process import decode_sample
+from firedup.session.bounds import bare_times, last_look, size_at
 from firedup.session.generation import list_generations
 from firedup.session.telling import find_unrecorded, tell_log
 from firedup.session.trail import Volume, find_volumes, wanted_sizes
@@ -102,9 +102,9 @@ async def load_volumes(
     has_moved = any(file.continues(log) or not file.size for file in found.files)
     if found.log is not None and found.log.size >= log_start and not has_moved:
         first = await _load_samples(agent, folder, most_bytes=_FIRST_BYTES)
-        generations = list_generations((), [*first, *_last_look(first, found, end)])
+        generations = list_generations((), [*first, *last_look(first, found, end)])
         if len(generations) == 1:
-            return find_volumes(generations, found, log, log_start, _size_at(end))
+            return find_volumes(generations, found, log, log_start, size_at(end))
     recorded, _ = await _load_events(agent, f"{folder}/events.jsonl")
     return await _find_volumes(agent, place, recorded, await _load_samples(agent, folder), end)
 
@@ -128,45 +128,9 @@ async def _find_volumes(
     ends = (end,) if end is not None else ()
     sizes = wanted_sizes(list_generations(recorded, [*samples, *ends]))
     found = await find_log_files(agent, place.log, sizes=sizes, pid=place.pid)
-    generations = list_generations(recorded, [*samples, *_last_look(samples, found, end)])
-    bare_ns = _bare_at(found, end)
-    return find_volumes(generations, found, place.log, place.start, _size_at(end), bare_ns)
-
-
-def _bare_at(found: LogFiles, end: Sample | None) -> int | None:
-    """When the log was missing or empty at last, by the host's wall clock."""
-    if end is not None:
-        return end.wall_ns if end.log_size <= 0 else None
-    return found.wall_ns if found.log is None or found.log.size == 0 else None
-
-
-def _size_at(end: Sample | None) -> int | None:
-    return end.log_size if end is not None and end.log_size > 0 else None
-
-
-def _last_look(samples: Sequence[Sample], found: LogFiles, end: Sample | None) -> Iterable[Sample]:
-    """What the log is now, or was when the server ended, as one more sample."""
-    file = found.log
-    if end is None:
-        if file is not None:
-            yield Sample(
-                found.at_ns,
-                found.wall_ns,
-                file.size,
-                log_dev=file.dev,
-                log_ino=file.ino,
-                log_head=file.head,
-                log_tail=file.tail,
-            )
-        return
-    last = next((sample for sample in reversed(samples) if sample.log_size >= 0), None)
-    is_last = last is not None and end.log_size >= last.log_size
-    if end.log_size < 0 or end.log_ino is not None or is_last:
-        yield end
-    elif file is not None and file.size >= end.log_size:
-        yield replace(end, log_dev=file.dev, log_ino=file.ino)
-    else:
-        yield replace(end, log_dev=-1, log_ino=-1)
+    generations = list_generations(recorded, [*samples, *last_look(samples, found, end)])
+    bare = bare_times(recorded, samples, found, end)
+    return find_volumes(generations, found, place.log, place.start, size_at(end), bare)
 
 
 async def replay_history(agent: Agent, log: str, history: History) -> AsyncIterator[Event]:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
 from firedup.host.logfile import MARK_BYTES, LogFile, LogFiles
 from firedup.session.generation import Generation, Mark
@@ -36,6 +35,20 @@ class Volume:
         return None if self.generation.has_gap else 0
 
 
+@dataclass(frozen=True, slots=True)
+class Unseen:
+    """The host's wall clock when there was no log, or an empty one, at two ends of what is known.
+
+    `since`: at the beginning, before anybody had seen a byte; `until`: at the end. None: there was.
+    """
+
+    since: int | None = None
+    until: int | None = None
+
+
+_NOTHING = Unseen()
+
+
 def wanted_sizes(generations: Iterable[Generation]) -> frozenset[int]:
     """The offsets at which the files beside a log are to be marked, to know them again."""
     return frozenset(mark.offset for one in generations for mark in one.proofs[:PROOFS])
@@ -47,17 +60,14 @@ def find_volumes(
     log: str,
     log_start: int,
     end: int | None,
-    bare_wall_ns: int | None = None,
+    bare: Unseen = _NOTHING,
 ) -> tuple[Volume, ...]:
     """A volume for each generation, and for those that came and went between two samples.
 
     `end` is where the last one ends when the run is over: what follows is a later run's.
-    `bare_wall_ns` is when there was no log, or an empty one, at the end of what is known.
     """
     files = _find_files(generations, found.files)
-    listed, files = _insert_unseen(generations, files, found, log)
-    if bare_wall_ns is not None:
-        _add_unseen(listed, files, found, log, bare_wall_ns)
+    listed, files = _insert_unseen(generations, files, found, log, bare)
     volumes = []
     for one in listed:
         file = files.get(one.number)
@@ -107,80 +117,96 @@ def _offset(mark: Mark | None) -> int:
 
 def _insert_unseen(
     generations: Sequence[Generation],
-    files: dict[int, LogFile],
+    files: Mapping[int, LogFile],
     found: LogFiles,
     log: str,
+    bare: Unseen,
 ) -> tuple[list[Generation], dict[int, LogFile]]:
     """Add what was born, filled and moved away between two samples, as its time stamp shows.
 
     A number that a rotator left out shows that there was more, which is gone.
     """
-    listed: list[Generation] = [generations[0]]
-    placed = {0: files[0]} if 0 in files else {}
-    known = {file.head for file in files.values()} | {one.head for one in generations}
-    identities = {one.identity for one in generations}
-    for before, after in pairwise(generations):
-        if not after.is_recorded:
-            unseen = [
-                f
-                for f in _between(before, after, found.files, log)
-                if f not in files.values() and f.identity not in identities
-                if not f.is_packed and f.head not in known
-            ]
-            for file in unseen:
-                age_ns = found.wall_ns - file.modified_wall_ns
-                at_ns = min(max(found.at_ns - age_ns, listed[-1].at_ns), after.at_ns)
-                made = Generation(len(listed), "rotated", at_ns, file.identity)
-                placed[made.number] = file
-                listed.append(made)
-            ends = (files.get(before.number), files.get(after.number))
-            if not unseen and _has_skipped(*ends, found.files):
+    listed: list[Generation] = []
+    placed: dict[int, LogFile] = {}
+    strange = _strangers(generations, files, found, log)
+
+    def add(since_ns: int | None, until_ns: int | None, before_ns: int | None) -> bool:
+        unseen = _between(since_ns, until_ns, strange)
+        for file in unseen:
+            strange.remove(file)
+            at_ns = found.at_ns - (found.wall_ns - file.modified_wall_ns)
+            at_ns = max(at_ns, listed[-1].at_ns) if listed else max(at_ns, 0)
+            at_ns = at_ns if before_ns is None else min(at_ns, before_ns)
+            made = Generation(len(listed), "rotated", at_ns, file.identity)
+            if not listed:  # what was recorded as the first was this
+                first = generations[0]
+                recorded = (first.is_recorded, first.is_named)
+                made = replace(made, state="opened", is_recorded=recorded[0], is_named=recorded[1])
+            placed[len(listed)] = file
+            listed.append(made)
+        return bool(unseen)
+
+    before: Generation | None = None
+    last_ns = bare.since  # when what was listed last had not been moved away yet
+    for one in generations:
+        if before is not None and not one.is_recorded:
+            has_more = add(last_ns, _first_seen(one), one.at_ns)
+            ends = (files.get(before.number), files.get(one.number))
+            if not has_more and _has_skipped(*ends, found.files):
                 listed[-1] = replace(listed[-1], has_gap=True)
-        if after.number in files:
-            placed[len(listed)] = files[after.number]
-        listed.append(replace(after, number=len(listed)))
+        elif before is None:
+            add(bare.since, _first_seen(one), None)
+        if one.number in files:
+            placed[len(listed)] = files[one.number]
+        moved = replace(one, number=len(listed))
+        if before is None and listed:
+            moved = replace(moved, state="rotated", at_ns=listed[-1].at_ns, is_recorded=False)
+        listed.append(moved)
+        last_ns = _last_written(one, files.get(one.number)) or last_ns
+        before = one
+    add(last_ns, bare.until, None)
     return listed, placed
 
 
-def _add_unseen(
-    listed: list[Generation],
-    files: dict[int, LogFile],
-    found: LogFiles,
-    log: str,
-    bare_wall_ns: int,
-) -> None:
-    """Add what came after the last sample with content, and was moved or copied away as well."""
-    last = listed[-1]
-    seen_ns = last.seen[1] if last.seen else None
-    if seen_ns is None:
-        return
-    identities = {one.identity for one in listed}
-    known = {file.head for file in files.values()} | {one.head for one in listed}
-    unseen = [
-        f
-        for f in found.files
-        if seen_ns - _CLOCK_STEP_NS <= f.modified_wall_ns <= bare_wall_ns
-        if f.size > 0 and f.continues(log) and not f.is_log and not f.is_packed
-        if f not in files.values() and f.identity not in identities and f.head not in known
+def _strangers(
+    generations: Iterable[Generation], files: Mapping[int, LogFile], found: LogFiles, log: str
+) -> list[LogFile]:
+    """Files that rotators made of the log and that no generation is known to be in."""
+    identities = {one.identity for one in generations}
+    known = {file.head for file in files.values()} | {one.head for one in generations}
+    taken = {file.identity for file in files.values()}
+    return [
+        file
+        for file in sorted(found.files, key=_age)
+        if file.size > 0 and file.continues(log) and not file.is_log and not file.is_packed
+        if file.identity not in identities | taken and file.head not in known
     ]
-    for file in sorted(unseen, key=lambda f: f.modified_wall_ns):
-        age_ns = found.wall_ns - file.modified_wall_ns
-        at_ns = max(found.at_ns - age_ns, listed[-1].at_ns)
-        made = Generation(len(listed), "rotated", at_ns, file.identity)
-        files[made.number] = file
-        listed.append(made)
+
+
+def _age(file: LogFile) -> tuple[int, int]:
+    """Written earlier comes first; of two in one tick of the clock, that with the higher number."""
+    return file.modified_wall_ns, -(_number_of(file) or 0)
 
 
 def _between(
-    before: Generation, after: Generation, files: Iterable[LogFile], log: str
-) -> Iterator[LogFile]:
-    """Files that were last written between the last sample of one and the first of the next."""
-    if before.seen is None or after.seen is None:
-        return
-    for file in files:
-        is_then = before.seen[1] - _CLOCK_STEP_NS <= file.modified_wall_ns <= after.seen[0]
-        if is_then and file.size > 0 and file.continues(log) and not file.is_log:
-            yield file
+    since_ns: int | None, until_ns: int | None, strange: Iterable[LogFile]
+) -> tuple[LogFile, ...]:
+    """Those last written between the last look at one generation and the first at the next."""
+    if since_ns is None or until_ns is None:
+        return ()
+    first_ns = since_ns - _CLOCK_STEP_NS
+    return tuple(file for file in strange if first_ns <= file.modified_wall_ns <= until_ns)
+
+
+def _first_seen(one: Generation) -> int | None:
+    return one.seen[0] if one.seen else None
+
+
+def _last_written(one: Generation, file: LogFile | None) -> int | None:
+    """When it was still the log; a file that no sample saw was so when it was last written."""
+    if one.seen is not None:
+        return one.seen[1]
+    return file.modified_wall_ns if file is not None and not file.is_log else None
 
 
 def _has_skipped(before: LogFile | None, after: LogFile | None, files: Iterable[LogFile]) -> bool:

@@ -4,8 +4,9 @@ import os
 import signal
 import time
 
-from firedup.host.agent.logfile import mark_log
+from firedup.host.agent.logfile import LogMarks
 from firedup.host.agent.memory import Group, memory_available
+from firedup.host.agent.poller import Poller
 from firedup.host.agent.port import Ports
 from firedup.host.agent.proc import (
     Stat,
@@ -16,8 +17,8 @@ from firedup.host.agent.proc import (
     list_pids,
     read_stat,
 )
-from firedup.host.agent.serve import Loop, Stream
 from firedup.host.agent.spawn import HELPER_NAME
+from firedup.host.agent.stream import Stream
 from firedup.host.agent.system import AgentError, boottime_ns, load_libc, read_whole, wall_ns
 
 TYPE_CHECKING = False
@@ -41,8 +42,10 @@ def open_pidfd(pid: int) -> int:
 class Departure:
     """Watches one process in the loop and calls `handler` once when it is gone."""
 
-    def __init__(self, loop: Loop, pid: int, start_ticks: int, handler: "Callable[[], None]"):
+    def __init__(self, loop: Poller, pid: int, start_ticks: int, handler: "Callable[[], None]"):
         self._loop, self._handler = loop, handler
+        owner = getattr(handler, "__self__", None)
+        self.number = getattr(owner, "number", None)  # of the request, for the loop
         self._pid, self._start_ticks = pid, start_ticks
         self._file = open_pidfd(pid)
         self.is_polled = self._file < 0
@@ -70,6 +73,8 @@ class Wait(Stream):
 
     A zombie counts as gone. Result: {at_ns, was_gone}.
     """
+
+    touches_files = False
 
     def open(self) -> None:
         """Begins to watch."""
@@ -194,12 +199,12 @@ def _own_session(server: "dict[str, int] | None") -> int:
     return 0 if is_other else server["pid"]
 
 
-def take_sample(tree: Tree, ports: Ports, group: Group, log: "str | None") -> "dict[str, Any]":
+def take_sample(tree: Tree, ports: Ports, group: Group, log: "LogMarks | None") -> "dict[str, Any]":
     """One `Sample` of a process tree; `log_size` is -1 without a log."""
     processes = tree.sample()
     sample = {"at_ns": boottime_ns(), "wall_ns": wall_ns(), "log_size": -1}  # type: dict[str, Any]
-    if log:
-        sample.update(mark_log(log, tree.root))
+    if log is not None:
+        sample.update(log.look(tree.root))
     sample["processes"] = processes
     sample["ports"] = ports.sample([p["pid"] for p in processes])
     sample["memory_available_bytes"] = memory_available()
@@ -220,9 +225,13 @@ def op_tree(args: "dict[str, Any]", _work: "Any" = None) -> "dict[str, Any]":
     stat = find_process(int(args["pid"]), args.get("start_ticks"))
     tree = Tree(stat.pid, stat.ticks)
     try:
-        return take_sample(tree, Ports(stat.pid), Group(stat.pid), args.get("log"))
+        return take_sample(tree, Ports(stat.pid), Group(stat.pid), _marks_of(args))
     finally:
         tree.close()
+
+
+def _marks_of(args: "dict[str, Any]") -> "LogMarks | None":
+    return LogMarks(args["log"]) if args.get("log") else None
 
 
 class WatchTree(Stream):
@@ -238,12 +247,13 @@ class WatchTree(Stream):
         self.tree = Tree(stat.pid, stat.ticks)
         self.ports = Ports(stat.pid)
         self.group = Group(stat.pid)
+        self.marks = _marks_of(self.args)
 
     def produce(self, room: int) -> "tuple[int, bytes] | None":
         """The sample that is due."""
         if self.due is not None:
             return None
-        sample = take_sample(self.tree, self.ports, self.group, self.args.get("log"))
+        sample = take_sample(self.tree, self.ports, self.group, self.marks)
         if not sample["processes"]:
             return self.end({"at_ns": sample["at_ns"]})
         self.due = time.monotonic() + self.every_s

@@ -11,7 +11,7 @@ from firedup.host.agent.begin import become_server
 from firedup.host.agent.carried import Carried
 from firedup.host.agent.file import make_folder
 from firedup.host.agent.judge import Judge
-from firedup.host.agent.logfile import mark_log, open_log
+from firedup.host.agent.logfile import LogMarks, open_log
 from firedup.host.agent.memory import Group, host_oom_kills
 from firedup.host.agent.port import Ports
 from firedup.host.agent.proc import Tree, list_children, read_stat
@@ -45,6 +45,7 @@ class Keeper:
         with open(os.path.join(folder, "manifest.json"), "rb") as file:
             self.manifest = json.loads(file.read().decode("utf-8"))
         self.log = self.manifest["log"]
+        self.marks = LogMarks(self.log)
         self.carried = Carried(folder, self.manifest)
         self.pid = 0
         self.status = None  # type: int | None
@@ -168,7 +169,7 @@ class Keeper:
         if self.carried.is_meant:
             sight = self.carried.sight()
         try:
-            sample = take_sample(*sight, self.log)
+            sample = take_sample(*sight, self.marks)
         except OSError as error:  # such as no file left to open on this host
             self.record.complain(f"sample not taken: {error}")
             return
@@ -245,7 +246,7 @@ class Keeper:
             "error": failure["error"] if failure is not None else None,
         }
         value.update(self.carried.read().get("end") or {})
-        value.update(mark_log(self.log, self.pid))
+        value.update(self.marks.look(self.pid))
         self.record.owe("exit.json", value)
         if failure is None:
             self.judge.take_end(value)

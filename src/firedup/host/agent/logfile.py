@@ -53,12 +53,44 @@ def _refuse_odd(found: "os.stat_result") -> None:
     raise OSError(errno.EINVAL, "It is a pipe or a device, and a log must be a file")
 
 
-def mark_log(path: str, pid: int) -> "dict[str, Any]":
+class LogMarks:
+    """What samples say of one log, each compared with the one before."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._turn = 0
+        self._last = {}  # type: dict[str, Any]
+
+    def look(self, pid: int) -> "dict[str, Any]":
+        """The facts of `mark_log`, and `log_turn`.
+
+        That counts up whenever the log does not hold any more what it held at the last look: it
+        is another file, or shorter, or other bytes stand before the offset that was its end then.
+        """
+        last = self._last
+        facts = mark_log(self.path, pid, last.get("log_size", 0))
+        before = facts.pop("before", None)
+        if last and facts["log_size"] >= 0:
+            own, earlier = (_identity(one) for one in (facts, last))
+            has_turned = earlier != own or facts["log_size"] < last["log_size"]
+            if not has_turned and None not in (before, last["log_tail"]):
+                has_turned = before != last["log_tail"]
+            self._turn += has_turned
+        if "log_dev" in facts:
+            self._last = facts
+        return dict(facts, log_turn=self._turn)
+
+
+def _identity(facts: "dict[str, Any]") -> "tuple[Any, Any]":
+    return facts.get("log_dev"), facts.get("log_ino")
+
+
+def mark_log(path: str, pid: int, known: int = 0) -> "dict[str, Any]":
     """What a sample says of the log: how long it is, which file it is, and marks of its content.
 
     While the log is not there, or empty, the file counts that the process still writes to as its
     output, when that was the log. `log_head` and `log_tail` are the CRC-32 of its first and of its
-    last 256 bytes.
+    last 256 bytes, and `before` that of the 256 before the offset `known`, where there is one.
     """
     found = _stat_regular(path)
     if found is None or found.st_size == 0:
@@ -67,24 +99,26 @@ def mark_log(path: str, pid: int) -> "dict[str, Any]":
             path, found = held, _stat_regular(held) or found
     if found is None:
         return {"log_size": _size_of(path)}
-    head = tail = None
+    head = tail = before = None
     file = open_quietly(path)
     if file >= 0:
         try:
             found = os.fstat(file)
             head = _mark(file, min(_MARK_BYTES, found.st_size))
             tail = _mark(file, found.st_size)
+            before = _mark(file, known) if 0 < known <= found.st_size else None
         except OSError:  # a disk or a network file system that fails; a keeper goes on
-            head = tail = None
+            head = tail = before = None
         finally:
             os.close(file)
-    return {
+    facts = {
         "log_size": found.st_size,
         "log_dev": found.st_dev,
         "log_ino": found.st_ino,
         "log_head": head,
         "log_tail": tail,
     }
+    return dict(facts, before=before) if before is not None else facts
 
 
 def _size_of(path: str) -> int:
