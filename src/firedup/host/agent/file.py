@@ -4,7 +4,7 @@ import binascii
 import os
 import stat as modes
 
-from firedup.host.agent.serve import Stream
+from firedup.host.agent.stream import Stream
 from firedup.host.agent.system import (
     AgentError,
     boottime_ns,
@@ -128,6 +128,8 @@ def op_remove(args: "dict[str, Any]") -> "dict[str, Any]":
 
 class Read(Stream):
     """read {path, offset?, length?}: the bytes as DATA, then {size, offset}."""
+
+    silence = "end"
 
     def open(self) -> None:
         """Opens the file."""

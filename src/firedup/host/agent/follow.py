@@ -1,16 +1,12 @@
 """Follows a log byte by byte through rotation, truncation, deletion and late birth."""
 
-import binascii
 import collections
 import os
-import time
 
 from firedup.host.agent.file import open_regular
-from firedup.host.agent.inotify import Noticing
 from firedup.host.agent.logfile import open_again
+from firedup.host.agent.mark import TAIL_BYTES, Marked
 from firedup.host.agent.sibling import (
-    HEAD_BYTES,
-    Queue,
     find_copy,
     identity_of,
     open_between,
@@ -24,11 +20,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-TAIL_BYTES = 256  # what must be unchanged before our offset, or it is another log
-_SETTLE_S = 3.0  # so long a network file system may show an old size
 
-
-class Follow(Noticing):
+class Follow(Marked):
     """follow {path, generation?, offset?, tail?, dev?, ino?, pid?, polls?, settle_s?}.
 
     `offset` and what describes the file there come from an earlier follow, whose work this goes on
@@ -36,26 +29,18 @@ class Follow(Noticing):
     EVENTs: {state, generation, at_ns, dev, ino, size, lost_bytes}; DATA: the bytes. Never ends.
     """
 
+    silence = "tell"
+
     def open(self) -> None:
         """Finds the file where the earlier follow left it."""
         args = self.args
         self.prepare(args["path"], is_polled=bool(args.get("polls")))
+        self.prepare_marks(args)
         self.pid = int(args.get("pid") or 0)
-        self.settle_s = float(args.get("settle_s", _SETTLE_S))
-        self.shrunk_s = None  # type: float | None  # since when it is shorter than it was
         self.generation = int(args.get("generation", 0))
-        self.offset = int(args.get("offset", 0))
-        self.tail = binascii.a2b_base64(args.get("tail", ""))
-        self.identity = None  # type: tuple[int, int] | None
-        if args.get("ino") is not None:
-            self.identity = (int(args["dev"]), int(args["ino"]))
         self.known = {}  # type: dict[tuple[int, int], bytes]  # opened files, how those left began
-        self.seen, self.noted = self.offset, b""  # the largest size known, what stood before it
-        self.queue = Queue()
-        self.head = b""  # how this generation begins
         self.heads = []  # type: list[bytes]  # how those before began
         self.is_missing = False
-        self.origin = -1  # the truncated file, while a rotator's copy of it is read
         self.events = collections.deque()  # type: collections.deque[dict[str, Any]]
         self.begin()
 
@@ -65,32 +50,6 @@ class Follow(Noticing):
         self._close_file()
         if self.origin >= 0:
             os.close(self.origin)
-
-    def note_size(self) -> None:
-        """While the reader gives no credit: remembers how much there is that may get destroyed."""
-        if self.credit > 0:
-            return
-        is_same = self.file >= 0 and self.origin < 0 and self._is_same_past()
-        if is_same:
-            self._note()
-        self.queue.note(self.path, self.identity if is_same else None)
-
-    def _note(self) -> None:
-        size = os.fstat(self.file).st_size
-        if size > self.seen:
-            self.seen = size
-            self.noted = os.pread(self.file, min(TAIL_BYTES, size), max(0, size - TAIL_BYTES))
-        if len(self.head) < HEAD_BYTES:
-            self.head = os.pread(self.file, HEAD_BYTES, 0)
-
-    def _has_lost_begin(self) -> bool:
-        """Whether a log of which nothing was read yet is another than the one that was noted."""
-        length = 0 if self.tail else len(self.noted)
-        return length > 0 and os.pread(self.file, length, self.seen - length) != self.noted
-
-    def _is_same_past(self) -> bool:
-        past = os.pread(self.file, len(self.tail), self.offset - len(self.tail))
-        return past == self.tail and not self._has_lost_begin()
 
     def produce(self, room: int) -> "tuple[int, bytes] | None":
         """The next event or bytes; None when the log has nothing new."""
@@ -124,7 +83,7 @@ class Follow(Noticing):
 
     def _read(self, room: int) -> "bytes | None":
         """Header and new bytes, nothing at the end of the file, None when it is another now."""
-        if self._has_lost_begin():
+        if self.has_lost_begin():
             self._leave_truncated()
             return None
         if not self.tail:
@@ -132,7 +91,7 @@ class Follow(Noticing):
         before = len(self.tail)
         data = os.pread(self.file, before + min(room, DATA_LIMIT), self.offset - before)
         if data[:before] != self.tail:
-            if self._may_come_back():
+            if self.may_come_back():
                 return b""
             self._leave_truncated()
             return None
@@ -143,16 +102,8 @@ class Follow(Noticing):
         header = DATA_HEADER.pack(boottime_ns(), self.generation, self.offset)
         self.tail = (self.tail + data[-TAIL_BYTES:])[-TAIL_BYTES:]
         self.offset += len(data)
-        self._note()
+        self.note()
         return header + data
-
-    def _may_come_back(self) -> bool:
-        """Network file systems may show an old size for a while, so it is not believed at once."""
-        if not self.is_polled or self.origin >= 0 or os.fstat(self.file).st_size >= self.offset:
-            return False
-        now = time.monotonic()
-        self.shrunk_s = now if self.shrunk_s is None else self.shrunk_s
-        return now - self.shrunk_s < self.settle_s
 
     def _skip_hole(self) -> None:
         """A writer without O_APPEND goes on at its old offset after a truncation."""
@@ -170,7 +121,7 @@ class Follow(Noticing):
             return True
         size = os.fstat(self.file).st_size
         if size < self.offset:
-            if self._may_come_back():
+            if self.may_come_back():
                 return False
             self._leave_truncated()
             return True
@@ -266,7 +217,7 @@ class Follow(Noticing):
         self.tail = self.noted = self.head = b""
         self._hold(file)
         self._accept()
-        self._note()
+        self.note()
         self.is_missing = False
         self._tell(state)
 

@@ -9,8 +9,8 @@ import time
 
 from firedup.host.agent.proc import is_alive
 from firedup.host.agent.run import find_run, read_json
-from firedup.host.agent.serve import Stream
 from firedup.host.agent.spawn import start_self
+from firedup.host.agent.stream import Stream
 from firedup.host.agent.system import AgentError, boot_id, wall_ns, write_all
 
 TYPE_CHECKING = False

@@ -5,7 +5,7 @@ import struct
 import time
 
 from firedup.host.agent.file import find_mount
-from firedup.host.agent.serve import Stream
+from firedup.host.agent.stream import Stream
 from firedup.host.agent.system import load_libc
 
 _MODIFY, _ATTRIB = 0x2, 0x4

@@ -28,8 +28,9 @@ from firedup.host.agent.memory import op_memory
 from firedup.host.agent.port import op_port
 from firedup.host.agent.pour import Pour
 from firedup.host.agent.run import Runs, WatchRun
-from firedup.host.agent.serve import Loop, leave
+from firedup.host.agent.serve import Loop
 from firedup.host.agent.step import op_step
+from firedup.host.agent.stream import in_thread
 from firedup.host.agent.system import (
     boot_id,
     boottime_ns,
@@ -43,7 +44,7 @@ from firedup.host.agent.tell import tell
 from firedup.host.agent.tunnel import Tunnel
 from firedup.host.agent.variables import op_variables
 from firedup.host.agent.web import op_http
-from firedup.host.agent.wire import EVENT, FrameError, encode_json
+from firedup.host.agent.wire import EVENT, encode_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -91,15 +92,11 @@ QUICK = {
 }
 
 
-def _in_thread(op: "Any") -> "Any":
-    return lambda args, _work: op(args)
-
-
 SLOW = {
-    "list": _in_thread(op_list),
-    "remove": _in_thread(op_remove),
-    "which": _in_thread(op_which),
-    "paths": _in_thread(op_paths),
+    "list": in_thread(op_list),
+    "remove": in_thread(op_remove),
+    "which": in_thread(op_which),
+    "paths": in_thread(op_paths),
     "tree": op_tree,
     "members": op_members,
     "port": op_port,
@@ -108,7 +105,7 @@ SLOW = {
     "launch": op_launch,
     "step": op_step,
     "hook": op_hook,
-    "variables": _in_thread(op_variables),
+    "variables": in_thread(op_variables),
     "log_files": op_log_files,
 }
 
@@ -132,13 +129,7 @@ def serve(marker: str) -> None:
     write_all(1, marker.encode("ascii") + b"\n")
     loop = Loop(QUICK, SLOW, LIVE)
     loop.send(encode_json(EVENT, 0, op_hello({})))
-    try:
-        loop.run()
-    except FrameError as error:
-        leave(2, f"firedup agent: the client sent {error}")
-    except BrokenPipeError:
-        leave(0)
-    leave(0)
+    loop.run()
 
 
 def main(argv: "list[str]") -> None:

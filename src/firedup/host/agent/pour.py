@@ -3,7 +3,7 @@
 import os
 import signal
 
-from firedup.host.agent.serve import Stream
+from firedup.host.agent.stream import Stream
 from firedup.host.agent.system import AgentError, boottime_ns
 from firedup.host.agent.wire import DATA, DATA_HEADER, DATA_LIMIT
 
@@ -22,6 +22,8 @@ class Pour(Stream):
     `words` being the beginning of an unmerged standard error. Error "not-found" or "denied" when
     there is no such program.
     """
+
+    touches_files = False
 
     def open(self) -> None:
         """Starts the program in a session of its own, so that all of it can be ended."""

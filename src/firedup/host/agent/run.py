@@ -7,7 +7,7 @@ import time
 from firedup.host.agent.act import Departure
 from firedup.host.agent.inotify import FOLDER_NOTICES, Inotify
 from firedup.host.agent.proc import is_alive
-from firedup.host.agent.serve import Stream
+from firedup.host.agent.stream import Stream
 from firedup.host.agent.system import AgentError, boot_id, boottime_ns, runs_folder, wall_ns
 
 TYPE_CHECKING = False
@@ -58,6 +58,8 @@ def find_run(name: str) -> str:
 
 class Runs(Stream):
     """runs {ids?}: one EVENT for each run on this host, oldest first."""
+
+    silence = "end"
 
     def open(self) -> None:
         """Lists the run folders."""

@@ -4,7 +4,8 @@ import select
 import socket
 import struct
 
-from firedup.host.agent.serve import Loop, Stream
+from firedup.host.agent.poller import Poller
+from firedup.host.agent.stream import Stream
 from firedup.host.agent.system import AgentError
 from firedup.host.agent.wire import CREDIT, DATA, DATA_HEADER, encode_frame
 
@@ -25,7 +26,9 @@ class Tunnel(Stream):
     the client how much input more it may send, after the first 262,144 bytes.
     """
 
-    def __init__(self, loop: Loop, number: int, args: "dict[str, Any]") -> None:
+    touches_files = False
+
+    def __init__(self, loop: Poller, number: int, args: "dict[str, Any]") -> None:
         self.sock = None  # type: Any
         self.fault = None  # type: OSError | None
         self.is_closed = False
