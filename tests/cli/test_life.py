@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import signal
 import time
 from pathlib import Path
@@ -22,6 +23,15 @@ DIED = Script(
     ),
     end=End(0.1, code=1),
 )
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "reference" / "json.md"
+
+
+def documented(name: str) -> set[str]:
+    """The keys in the first column of the table behind a `keys:` mark."""
+    table = DOCUMENT.read_text().split(f"<!-- keys: {name} -->\n", 1)[1].split("\n\n", 1)[0]
+    cells = [row.split("|")[1] for row in table.splitlines()[2:]]
+    return {key for cell in cells for key in re.findall(r"`([a-z_0-9]+)`", cell)}
 
 
 def test_a_server_is_launched_listed_stopped_and_pruned(shell: Shell) -> None:
@@ -170,6 +180,42 @@ def test_a_restart_shows_the_difference_and_keeps_the_name(shell: Shell) -> None
         ("small", "ready"),
         ("small", "stopped"),
     ]
+
+
+def test_what_scripts_read_of_a_restart_a_stop_and_a_prune(shell: Shell) -> None:
+    shell.run("run", "--no-wait", "--name", "small", "--", *shell.make_server())
+    (first,) = json.loads(shell.run("ps", "--json").out)["runs"]
+
+    again = shell.run("restart", "small", "--json", "--", "MY_TOKEN=rosebud", "--ctx-size", "9")
+    begun, *_, result = [json.loads(row) for row in again.out.splitlines()]
+    assert set(begun) == documented("restart")
+    assert set(begun["changes"][0]) == documented("change")
+    assert (begun["event"], begun["restarted_from"]) == ("restart", first["id"])
+    assert [(c["name"], c["old"], c["new"]) for c in begun["changes"]] == [
+        ("--ctx-size", None, "9"),
+        ("MY_TOKEN", None, "[redacted]"),
+    ]
+    assert (result["event"], result["verdict"]) == ("result", "ready")
+
+    third = shell.run("restart", "small", "--no-wait", "--json", "--", "--no=--ctx-size")
+    launched = json.loads(third.out)
+    assert (launched["restarted_from"], launched["name"]) == (result["run"]["id"], "small")
+    assert launched["changes"] == [{"name": "--ctx-size", "old": "9", "new": None}]
+    assert "not given" not in third.err
+
+    stopped = shell.run("stop", "small", "small~1", "--json")
+    both = [json.loads(row) for row in stopped.out.splitlines()]
+    assert set(both[0]) == documented("stop") - {"node"}
+    assert [(one["run"]["id"], one["was_alive"], one["stopped"]) for one in both] == [
+        (launched["id"], True, True),
+        (result["run"]["id"], False, True),
+    ]
+    assert "has ended already" in stopped.err
+
+    pruned = json.loads(shell.run("prune", "--keep", "2", "--json").out)
+    assert set(pruned) == documented("prune")
+    assert [run["id"] for run in pruned["runs"]] == [first["id"]]
+    assert pruned["dry_run"] is False
 
 
 def test_a_name_that_no_run_has_gets_the_nearest(shell: Shell) -> None:

@@ -1,7 +1,7 @@
 import pytest
 
-from firedup.cli.nodes_again import tell_end
 from firedup.core.event import Exited
+from firedup.view.ended import tell_end
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """A restart never costs a living server for a typing error, and keeps the form of its flags."""
 
 import asyncio
+import socket
 import sys
 from collections.abc import Coroutine
 from typing import Any
@@ -13,10 +14,12 @@ from firedup.core.error import RefusedError
 from firedup.host.base import LinkError, Trouble
 from firedup.session.launch import launch
 from firedup.session.order import Order
-from firedup.session.registry import Run, find_run
+from firedup.session.registry import Run, find_run, list_runs
 from firedup.session.restart import change_command, restart_run
 from firedup.session.stop import stop_run
 
+SLEEP = "import time; time.sleep(600)"
+STUBBORN = "import signal, time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\ntime.sleep(600)"
 LISTEN = (
     "import socket, sys, time\n"
     "listener = socket.create_server(('127.0.0.1', int(sys.argv[2])))\n"
@@ -70,6 +73,72 @@ async def test_who_leaves_a_restart_that_launches_is_told_of_the_new_server(
     assert again.is_alive
     assert again.label.id != old.label.id
     assert "The server goes on. Watch it: firedup attach r" in capsys.readouterr().err
+
+
+async def test_who_leaves_the_wait_for_the_port_is_told_that_the_old_server_is_stopped(
+    site: Site,
+) -> None:
+    said: list[str] = []
+    waits = asyncio.Event()
+
+    def say(text: str) -> None:
+        said.append(text)
+        if text.startswith("waiting for port"):
+            waits.set()
+
+    with socket.create_server(("127.0.0.1", site.port)):
+        argv = (sys.executable, "-c", SLEEP, "--port", str(site.port))
+        order = Order(argv, name="r", force=True)
+        run = await launch(site.agent, site.catalogue, order)
+        changed = ["A=b c", "--tp", "4"]
+        restart = asyncio.ensure_future(
+            restart_run(site.agent, site.catalogue, run, changed, say=say, force=True)
+        )
+        await waits.wait()
+        restart.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await restart
+
+    assert said[-1] == (
+        "r is stopped, and nothing was launched in its place. "
+        "Launch it: firedup restart r -- 'A=b c' --tp 4"
+    )
+    assert [r.is_alive for r in await list_runs(site.agent)] == [False]
+
+
+async def test_a_launch_that_fails_after_the_stop_says_that_the_old_server_is_stopped(
+    site: Site,
+) -> None:
+    run = await launch(site.agent, site.catalogue, Order(("sleep", "600"), name="r"))
+    said: list[str] = []
+
+    async def whole(launching: Coroutine[Any, Any, Run]) -> Run:
+        launching.close()
+        raise RefusedError("refused to launch")
+
+    with pytest.raises(RefusedError):
+        await restart_run(site.agent, site.catalogue, run, [], say=said.append, whole=whole)
+
+    assert said[-1].endswith(f"Launch it: firedup restart {run.label.id}")
+
+
+async def test_who_leaves_a_stop_is_told_that_the_server_may_end_yet(site: Site) -> None:
+    argv = (sys.executable, "-c", STUBBORN)
+    run = await launch(site.agent, site.catalogue, Order(argv, name="r"))
+    said: list[str] = []
+    is_asked = asyncio.Event()
+
+    def say(text: str) -> None:
+        said.append(text)
+        is_asked.set()
+
+    stop = asyncio.ensure_future(stop_run(site.agent, site.catalogue, run, say=say, grace_s=600))
+    await is_asked.wait()
+    stop.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await stop
+
+    assert said[-1] == "r was asked to end and may still do so. See to it: firedup stop r"
 
 
 async def test_a_link_that_breaks_while_it_launches_leaves_a_doubt_that_is_said(

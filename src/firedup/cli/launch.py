@@ -85,6 +85,8 @@ async def launch_whole(
         await asyncio.wait([task], timeout=LAUNCH_LIMIT_S)
         if not task.done() or task.cancelled() or isinstance(task.exception(), LinkError):
             say_aside(doubt)
-        elif task.exception() is None and (run := run_of(task.result())):
+        elif (fault := task.exception()) is not None:
+            say_aside(f"nothing was launched: {fault}".splitlines()[0])
+        elif run := run_of(task.result()):
             say_goes_on(run)
         raise

@@ -34,7 +34,10 @@ def nodes_file(command: _F) -> _F:
 def nodes(command: _F) -> _F:
     """`--node`, once for each, and `--head`."""
     command = click.option(
-        "--head", type=HostWord(), metavar="HOST", help="Which node is the head (rank 0), if not the first."
+        "--head",
+        type=HostWord(),
+        metavar="HOST",
+        help="Which node is the head (rank 0), if not the first.",
     )(command)
     return click.option(
         "--node",

@@ -29,8 +29,11 @@ from firedup.cli.command import command as make_command
     help="Delete only what was launched longer ago than this, such as 30d.",
 )
 @click.option("--dry-run", is_flag=True, help="Say what would be deleted.")
+@option.json
 @option.host
-def command(*, keep: int, older_than_s: float | None, dry_run: bool, host: str | None) -> int:
+def command(
+    *, keep: int, older_than_s: float | None, dry_run: bool, as_json: bool, host: str | None
+) -> int:
     """Delete the folders of old runs. Runs whose server lives are never deleted.
 
     A log that was written to a path of yours by --log stays where it is.
@@ -40,6 +43,8 @@ def command(*, keep: int, older_than_s: float | None, dry_run: bool, host: str |
     from firedup.session.open import open_host
     from firedup.session.prune import prune_runs
     from firedup.session.registry import Run, list_runs
+    from firedup.view.record import SCHEMA, render_json
+    from firedup.view.result import record_label
 
     async def prune() -> tuple[Run, ...]:
         async with open_host(host or "local") as agent:
@@ -52,6 +57,10 @@ def command(*, keep: int, older_than_s: float | None, dry_run: bool, host: str |
             return pruned
 
     pruned = run_async(prune())
+    if as_json:
+        runs = [record_label(run.label) for run in pruned]
+        click.echo(render_json({"schema": SCHEMA, "runs": runs, "dry_run": dry_run}))
+        return 0
     for run in pruned:
         click.echo(f"{'would delete' if dry_run else 'deleted'} {run.label.id}")
     if not pruned:

@@ -42,9 +42,8 @@ def command(**given: Any) -> int:
     from firedup.cli.links import open_run
     from firedup.cli.nodes_again import restart_all_nodes
     from firedup.cli.say import say_aside
-    from firedup.cli.watching import say_launched, watch_launched
+    from firedup.cli.watching import say_changes, say_launched, watch_launched
     from firedup.session.restart import restart_run
-    from firedup.view.change import render_change
 
     catalogue = read_catalogue(given["profiles"])
 
@@ -62,10 +61,9 @@ def command(**given: Any) -> int:
                 will_watch=not given["no_wait"],
                 whole=lambda launching: launch_whole(launching, [agent.host.name]),
             )
-            for change in changes:
-                click.echo(render_change(change.name, change.old, change.new), err=True)
+            say_changes(old, changes, given)
             if given["no_wait"]:
-                say_launched(run, as_json=given["as_json"])
+                say_launched(run, as_json=given["as_json"], changes=changes)
                 return 0
             return await watch_launched(agent, catalogue, run, given)
 

@@ -9,7 +9,6 @@ from typing import Any
 import click
 
 from firedup.cli.links import open_run
-from firedup.cli.nodes_again import tell_end
 from firedup.cli.option import read_limit
 from firedup.cli.say import say, say_aside
 from firedup.core.event import Exited
@@ -17,7 +16,9 @@ from firedup.core.model import RunLabel
 from firedup.session.linked import Patience
 from firedup.session.nodes import open_node
 from firedup.session.tunnel import Opened, Tunnel, find_port
+from firedup.view.ended import record_exit, tell_end
 from firedup.view.record import SCHEMA, render_json
+from firedup.view.result import record_label
 
 
 async def open_tunnel(given: Mapping[str, Any]) -> None:
@@ -62,7 +63,7 @@ def _tell_opened(opened: Opened, label: RunLabel, *, as_json: bool) -> None:
         "address": opened.address,
         "port": opened.port,
         "server": {"address": opened.server_address, "port": opened.server_port},
-        "run": {"id": label.id, "name": label.name, "host": label.host},
+        "run": record_label(label),
     }
     click.echo(render_json(event))
 
@@ -71,5 +72,4 @@ def _tell_closed(end: Exited | None, label: RunLabel, *, as_json: bool) -> None:
     if not as_json:
         say(f"{label.name} {tell_end(end)}, and the tunnel is closed")
         return
-    exit_facts = {"code": end.code, "signal": end.signal} if end is not None else None
-    click.echo(render_json({"schema": SCHEMA, "event": "closed", "exit": exit_facts}))
+    click.echo(render_json({"schema": SCHEMA, "event": "closed", "exit": record_exit(end)}))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
@@ -15,13 +15,14 @@ from firedup.cli.knowledge import match_server
 from firedup.cli.links import LOCAL
 from firedup.cli.option import read_limit
 from firedup.cli.say import say_aside
-from firedup.cli.show import Showing, read_showing, show_snapshots
+from firedup.cli.show import JSON_LINES, Showing, read_showing, show_snapshots
 from firedup.core.model import Snapshot
 from firedup.host.base import LinkError
 from firedup.host.link import Agent
 from firedup.profile.schema import Catalogue
 from firedup.profile.words import LOOP_HIGHLIGHT
 from firedup.session.registry import Run
+from firedup.session.restart import Change
 from firedup.session.run import watch_run
 from firedup.session.status import NO_CONCLUSION, exit_status
 from firedup.session.watch import Watching
@@ -79,15 +80,19 @@ def say_goes_on(run: Run, latest: Snapshot | None = None) -> None:
     click.echo(f"\n{said} {_name_ways(run)}", err=True)
 
 
-def say_launched(run: Run, *, as_json: bool) -> None:
-    """What `--no-wait` prints."""
+def say_launched(run: Run, *, as_json: bool, changes: Sequence[Change] | None = None) -> None:
+    """What `--no-wait` prints; `changes` are those of a restart."""
     remember_run(run, None)
     if as_json:
         from firedup.cli.rows import make_row
         from firedup.view.record import SCHEMA, render_json
         from firedup.view.table import record_row
 
-        click.echo(render_json({"schema": SCHEMA, **record_row(make_row(run)), "log": run.log}))
+        told = {"schema": SCHEMA, **record_row(make_row(run)), "log": run.log}
+        if changes is not None:
+            told["restarted_from"] = run.manifest.restarted_from
+            told["changes"] = _record_changes(changes)
+        click.echo(render_json(told))
         return
     from firedup.view.phrase import name_place
 
@@ -95,6 +100,26 @@ def say_launched(run: Run, *, as_json: bool) -> None:
     where = "" if host == LOCAL else f" on {clean(host)}"
     click.echo(f"launched {clean(run.label.name)}{where} as {run.label.id}")
     click.echo(f"  log {clean(name_place(host, run.log))}\n{_name_ways(run)}")
+
+
+def say_changes(old: Run, changes: Sequence[Change], given: Mapping[str, Any]) -> None:
+    """What a restart changed: lines for people, or the first of the events."""
+    if read_showing(given).chosen != JSON_LINES:
+        from firedup.view.change import render_change
+
+        for change in changes:
+            click.echo(render_change(change.name, change.old, change.new), err=True)
+    elif not given["no_wait"]:
+        from firedup.view.record import SCHEMA, render_json
+
+        event = {"schema": SCHEMA, "event": "restart", "restarted_from": old.label.id}
+        click.echo(render_json({**event, "changes": _record_changes(changes)}))
+
+
+def _record_changes(changes: Sequence[Change]) -> list[dict[str, object]]:
+    from firedup.view.change import record_change
+
+    return [record_change(change.name, change.old, change.new) for change in changes]
 
 
 def _name_ways(run: Run) -> str:

@@ -20,6 +20,7 @@ from firedup.session.restart import (
     describe_changes,
     find_own_processes,
     make_order,
+    stop_told,
     wait_for_port,
 )
 
@@ -57,10 +58,13 @@ async def restart_nodes(
     for end in ends:
         if isinstance(end, FiredupError):
             raise end
-    await asyncio.gather(*(wait_for_port(agent, run, say) for agent, run in found))
+    first = found[0][1]
+    with stop_told(first, changed, say):
+        await asyncio.gather(*(wait_for_port(agent, run, say) for agent, run in found))
     hosts = [member.host for member in members]
     launching = launch_nodes(agents, catalogue, orders, hosts, say=say)
-    again = await (whole(launching) if whole else launching)
-    head = found[0][1].manifest
+    with stop_told(first, changed, say, is_launching=True):
+        again = await (whole(launching) if whole else launching)
+    head = first.manifest
     env, argv = commands[0]
     return again, describe_changes(head.env, head.argv, env, argv)

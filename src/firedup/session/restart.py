@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+import shlex
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-from firedup.core.error import UsageError
+from firedup.core.error import FiredupError, UsageError
 from firedup.core.model import Ownership
+from firedup.host.base import LinkError
 from firedup.host.link import Agent
 from firedup.host.process import fetch_port, find_members
 from firedup.profile.schema import Catalogue
@@ -57,9 +60,32 @@ async def restart_run(
     # A typing error must not cost the living server: what is doomed is refused before the stop.
     await refuse_doomed(agent, catalogue, order, await find_own_processes(agent, run))
     await stop_run(agent, catalogue, run, say=say)
-    await wait_for_port(agent, run, say)
+    with stop_told(run, changed, say):
+        await wait_for_port(agent, run, say)
     launching = launch(agent, catalogue, replace(order, will_watch=will_watch))
-    return await (whole(launching) if whole else launching), difference
+    with stop_told(run, changed, say, is_launching=True):
+        return await (whole(launching) if whole else launching), difference
+
+
+@contextmanager
+def stop_told(
+    run: Run, changed: Sequence[str], say: Callable[[str], None], *, is_launching: bool = False
+) -> Iterator[None]:
+    """Say that `run` is stopped already where a restart ends before its launch, and what to type.
+
+    Of a launch (`is_launching`) that is cut short others know better how it stands.
+    """
+    try:
+        yield
+    except (asyncio.CancelledError, FiredupError) as error:
+        if not (is_launching and isinstance(error, asyncio.CancelledError | LinkError)):
+            # A launch that failed may have left a newer run of that name.
+            label = run.label.id if is_launching else run.label.name
+            host = () if run.label.host == "local" else ("--host", run.label.host)
+            words = ("firedup", "restart", label, *host, *(("--", *changed) if changed else ()))
+            what = f"{run.label.name} is stopped, and nothing was launched in its place."
+            say(f"{what} Launch it: {shlex.join(words)}")
+        raise
 
 
 def make_order(run: Run, env: Mapping[str, str], argv: tuple[str, ...], *, force: bool) -> Order:

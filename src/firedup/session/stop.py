@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable
-from contextlib import suppress
+import shlex
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 
 from firedup.core.block import OPENERS
 from firedup.core.error import FiredupError
 from firedup.core.event import Exited, StopAsked
 from firedup.core.model import Stage
 from firedup.core.rule import Matcher
-from firedup.host.base import OperationError
+from firedup.host.base import LinkError, OperationError
 from firedup.host.file import append_file
 from firedup.host.launch import Identity
 from firedup.host.link import Agent
@@ -68,7 +69,8 @@ async def stop_run(
         clock = await HostClock.read(agent)
         asked = StopAsked(clock.boottime_ns(), "firedup stop")
         await append_file(agent, f"{run.folder}/events.jsonl", encode_event(asked))
-        await _signal_in_turn(agent, catalogue, run, server, say, stage, grace_s)
+        with _leaving_told(run, say):
+            await _signal_in_turn(agent, catalogue, run, server, say, stage, grace_s)
     else:
         say(f"{run.label.name} ({run.label.id}) has ended already")
     await sweep_orphans(agent, run, say)
@@ -89,6 +91,22 @@ async def sweep_orphans(agent: Agent, run: Run, say: Callable[[str], None]) -> i
             continue
         swept += 1
     return swept
+
+
+@contextmanager
+def _leaving_told(run: Run, say: Callable[[str], None]) -> Iterator[None]:
+    """Tell who breaks off the wait, or whose link breaks, that the server may end all the same."""
+    name, host = run.label.name, run.label.host
+    way = shlex.join((name, *(() if host == "local" else ("--host", host))))
+    try:
+        yield
+    except asyncio.CancelledError:
+        say(f"{name} was asked to end and may still do so. See to it: firedup stop {way}")
+        raise
+    except LinkError as error:
+        raise error.advise(
+            f"Whether {name} ended is not known. See to it: firedup stop {way}"
+        ) from error
 
 
 async def _signal_in_turn(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from firedup.view.redact import clean, is_secret_name, redact_argv
+from firedup.view.redact import MARK, clean, is_secret_name, redact_argv
 
 
 def render_change(name: str, old: str | None, new: str | None) -> str:
@@ -13,6 +13,17 @@ def render_change(name: str, old: str | None, new: str | None) -> str:
     if is_secret_name(name) and old and new:
         return f"{clean(name)} changed"
     return f"{clean(name)} {_show(name, old)} → {_show(name, new)}"
+
+
+def record_change(name: str, old: str | None, new: str | None) -> dict[str, object]:
+    """The same as an object; a secret's value is `[redacted]`, a side without one null."""
+    return {"name": clean(name), "old": _record(name, old), "new": _record(name, new)}
+
+
+def _record(name: str, value: str | None) -> str | None:
+    if not value:
+        return value
+    return MARK if is_secret_name(name) else _show(name, value)
 
 
 def _show(name: str, value: str | None) -> str:

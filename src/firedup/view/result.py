@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from firedup.core.model import Acceptance, Checks, ServerSpec, Snapshot
+from firedup.core.model import Acceptance, Checks, RunLabel, ServerSpec, Snapshot
 from firedup.view.nodes import record_nodes
 from firedup.view.quantity import render_rfc3339
 from firedup.view.record import record_explanation, round_s, word_of
@@ -18,7 +18,7 @@ def record_result(snapshot: Snapshot) -> dict[str, object]:
         | {
             "time": render_rfc3339(snapshot.wall_ns),
             "clock": "host",
-            "run": {"id": run.id, "name": run.name, "host": run.host} if run else None,
+            "run": record_label(run) if run else None,
             "spec": record_spec(snapshot.spec),
             "state": str(snapshot.state),
             "elapsed_s": round_s(snapshot.elapsed_s),
@@ -35,6 +35,11 @@ def record_result(snapshot: Snapshot) -> dict[str, object]:
         }
         | record_nodes(snapshot)
     )
+
+
+def record_label(label: RunLabel) -> dict[str, object]:
+    """How a run is called."""
+    return {"id": label.id, "name": label.name, "host": label.host}
 
 
 def record_spec(spec: ServerSpec) -> dict[str, object]:
