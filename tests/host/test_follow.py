@@ -215,6 +215,23 @@ async def test_what_a_copying_rotator_kept_is_read_from_its_copy(agent: Agent, l
     assert seen.changes == [("truncated", 1)]
 
 
+async def test_a_break_while_a_copy_is_read_loses_nothing(agent: Agent, log: Path) -> None:
+    first, unread = b"a" * 4000 + b"\n", b"b" * 50000 + b"\n"
+    log.write_bytes(first)
+    async with following(agent, log, window=2048) as seen:
+        await seen.until(lambda: len(seen.text()) >= 1000)
+        append(log, unread)
+        log.with_name("server.log.1").write_bytes(log.read_bytes())
+        os.truncate(log, 0)
+        append(log, b"new\n")
+        await seen.until(lambda: len(seen.text()) >= 9000)
+    async with following(agent, log, seen.reader.position) as rest:
+        await rest.until_text(b"new\n", generation=1)
+
+    assert seen.text(0) + rest.text(0) == first + unread
+    assert [generation for _, generation in rest.changes] == [1]
+
+
 async def test_what_was_destroyed_unread_is_told_as_a_gap(agent: Agent, log: Path) -> None:
     log.write_bytes(b"x" * 10000)
     async with following(agent, log, window=2048) as seen:

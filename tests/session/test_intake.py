@@ -33,24 +33,26 @@ def copy_and_truncate(log: Path) -> None:
     log.write_bytes(b"")
 
 
-def copy_truncate_and_go_on(log: Path) -> None:
+def copy_truncate_and_go_on(log: Path, more: bytes) -> None:
     copy_and_truncate(log)
-    log.write_bytes(MORE)
+    log.write_bytes(more)
 
 
 @pytest.mark.parametrize(
-    ("move", "more"),
+    ("last", "move", "more"),
     [
-        (lambda _: None, b""),
-        (rename, b""),
-        (rename_and_begin_anew, b""),
-        (copy_and_truncate, b""),
-        (copy_truncate_and_go_on, MORE),
-        (Path.unlink, b""),
+        (LAST, lambda _: None, b""),
+        (LAST, rename, b""),
+        (LAST, rename_and_begin_anew, b""),
+        (LAST, copy_and_truncate, b""),
+        (LAST, copy_truncate_and_go_on, MORE),
+        (LAST, Path.unlink, b""),
+        # Much of the copy is read before its end, and all of it is longer than the log now.
+        (LAST * 20_000, copy_truncate_and_go_on, MORE * 10),
     ],
 )
 async def test_an_end_waits_for_all_that_was_written(
-    agent: Agent, tmp_path: Path, move: Callable[[Path], None], more: bytes
+    agent: Agent, tmp_path: Path, last: bytes, move: Callable[..., None], more: bytes
 ) -> None:
     log, fed = tmp_path / "server.log", bytearray()
     log.write_bytes(FIRST)
@@ -60,6 +62,12 @@ async def test_an_end_waits_for_all_that_was_written(
         if isinstance(event, LogData):
             fed.extend(event.data)
             has_first.set()
+            intake.gate = breathe
+
+    async def breathe(_: Agent) -> None:
+        """Whoever waits for an end looks after each piece."""
+        for _ in range(3):
+            await asyncio.sleep(0)
 
     async def wait(_: Agent) -> None:
         await may_go_on.wait()
@@ -70,9 +78,9 @@ async def test_an_end_waits_for_all_that_was_written(
         await has_first.wait()
         intake.gate = wait
         with log.open("ab") as file:
-            file.write(LAST)
+            file.write(last)
             file.flush()
-            move(log)
+            move(log, more) if more else move(log)
             ending = asyncio.ensure_future(intake.catch_up(agent))
             for _ in range(8):  # time enough for one who does not wait
                 await agent.call("clock")
@@ -82,7 +90,7 @@ async def test_an_end_waits_for_all_that_was_written(
         following.cancel()
         await asyncio.wait([following])
 
-    assert bytes(fed) == FIRST + LAST + more
+    assert bytes(fed) == FIRST + last + more
 
 
 async def test_a_log_that_never_was_keeps_nobody_waiting(agent: Agent, tmp_path: Path) -> None:

@@ -235,6 +235,7 @@ class Follow(Marked):
             self.origin = self.file
             self._hold(copy)
             self.seen, self.noted = max(self.seen, os.fstat(copy).st_size), b""
+            self._tell("opened")  # who reads on after a break does so in the copy
             return
         self._leave("truncated", self.file)
 
