@@ -136,6 +136,22 @@ def test_files_that_were_moved_away_before_any_sample_had_content_come_first() -
     assert [v.file.ino for v in emptied if v.file is not None] == [8, 9]
 
 
+def test_a_log_that_was_copied_truncated_and_then_renamed_is_two_generations() -> None:
+    first, last = b"the first\n", b"the last, which is longer\n"
+    samples = [sample(1, first, 7)]
+    generations = list_generations((), samples)
+    sizes = wanted_sizes(generations)
+    files = (
+        file("server.log.2", first, 8, sizes, 1),
+        file("server.log.1", last, 7, sizes, 2),
+    )
+    found = LogFiles(files, 3 * NS, 3 * NS)
+
+    volumes = find_volumes(generations, found, LOG, 0, None, Unseen(until=3 * NS))
+
+    assert [v.file and v.file.ino for v in volumes] == [8, 7]
+
+
 STEPS = st.lists(st.tuples(st.integers(0, 2), st.integers(1, 400)), min_size=1, max_size=20)
 
 

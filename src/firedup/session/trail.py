@@ -171,15 +171,17 @@ def _insert_unseen(
 def _strangers(
     generations: Iterable[Generation], files: Mapping[int, LogFile], found: LogFiles, log: str
 ) -> list[LogFile]:
-    """Files that rotators made of the log and that no generation is known to be in."""
-    identities = {one.identity for one in generations}
+    """Files that rotators made of the log and that no generation is known to be in.
+
+    One may be the very file that an earlier generation was, before it was truncated.
+    """
     known = {file.head for file in files.values()} | {one.head for one in generations}
     taken = {file.identity for file in files.values()}
     return [
         file
         for file in sorted(found.files, key=_age)
         if file.size > 0 and file.continues(log) and not file.is_log and not file.is_packed
-        if file.identity not in identities | taken and file.head not in known
+        if file.identity not in taken and file.head not in known
     ]
 
 
