@@ -256,6 +256,30 @@ def test_hooks_of_a_launch_that_nobody_watches_are_run_all_the_same(shell: Shell
     assert (shell.folder / "told").read_text() == "small is ready\n"
 
 
+def test_a_hook_that_failed_is_told_of_afterwards(shell: Shell) -> None:
+    server = shell.make_server()
+    noisy = ("--on", "ready", "echo it is up; exit 3", "--on", "exited", "true")
+    assert shell.run("run", "--name", "small", *noisy, "--", *server).status == 0
+    notes = next((Path(os.environ["XDG_STATE_HOME"]) / "firedup" / "runs").glob("*/hooks.log"))
+    until_s = time.monotonic() + 40
+    while "ended with" not in notes.read_text() and time.monotonic() < until_s:
+        time.sleep(0.02)
+
+    (row,) = json.loads(shell.run("ps", "--json").out)["runs"]
+    assert [text.split(" (")[0] for text in row["hook_failures"]] == [
+        "command 1 of --on ready ended with status 3"
+    ]
+    assert "1 failed" in shell.run("ps").out
+    attached = shell.run("attach", "small")
+    assert "a hook failed: command 1 of --on ready ended with status 3" in flat(attached.out)
+    assert str(notes) in attached.out.replace("\n", "").replace(" ", "")
+
+
+def flat(text: str) -> str:
+    """Text without what folds its lines."""
+    return " ".join(text.split())
+
+
 def test_a_launch_whose_client_is_killed_still_runs_its_hooks(shell: Shell) -> None:
     hook = ("--on", "exited", "echo $FIREDUP_EXIT_CODE > told.new; mv told.new told")
     server = ("sh", "-c", "while ! test -e go; do sleep 0.1; done; exit 5")

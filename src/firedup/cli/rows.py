@@ -99,4 +99,5 @@ def make_row(run: Run, summary: Summary | None = None) -> RunRow:
         cause=summary.cause,
         node=run.manifest.node,
         nodes=run.manifest.nodes,
+        hook_failures=summary.hook_failures,
     )

@@ -29,6 +29,7 @@ from firedup.session.history import (
     replay_history,
 )
 from firedup.session.hook import Teller, attend_run, run_hooks
+from firedup.session.hookfailure import fetch_hook_failures
 from firedup.session.prepared import watch_prepared
 from firedup.session.recorder import Recorder
 from firedup.session.registry import Run
@@ -86,6 +87,8 @@ async def _prepare(
     pipeline.feed(begun)
     for note in manifest.notes:
         pipeline.feed(Noted(begun.at_ns, note))
+    for failure in await fetch_hook_failures(agent, run):
+        pipeline.feed(_note_hook(begun.at_ns, failure, run))
     _record_past(recorder, begun, history)
     async for event in replay_history(agent, run.log, history):
         pipeline.feed(event)
@@ -116,6 +119,10 @@ async def _prepare(
     watch.intake.recall = partial(_recall_rotations, watch, run)
     _add_feeders(watch, catalogue, run, begun, history.last_sample_ns)
     return watch
+
+
+def _note_hook(at_ns: int, failure: str, run: Run) -> Noted:
+    return Noted(at_ns, f"a hook failed: {failure}; what it printed is in {run.folder}/hooks.log")
 
 
 async def _recall_rotations(watch: Watch, run: Run, agent: Agent) -> None:
@@ -176,6 +183,8 @@ def _add_feeders(watch: Watch, catalogue: Catalogue, run: Run, begun: Begun, sin
                 await watch.intake.catch_up(agent)
                 if (stop := await read_stop(agent, run.folder)) is not None:
                     watch.feed(stop)
+                for failure in await fetch_hook_failures(agent, run):
+                    watch.pipeline.feed(_note_hook(begun.at_ns, failure, run))
                 watch.feed(end.event)
             if samples is not None:
                 samples.cancel()

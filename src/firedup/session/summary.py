@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import json
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from firedup.core.ending import RESTARTED
@@ -19,6 +19,7 @@ from firedup.host.link import Agent
 from firedup.profile.pipeline import Pipeline
 from firedup.session.clock import HostClock
 from firedup.session.history import load_history, replay_history
+from firedup.session.hookfailure import fetch_hook_failures
 from firedup.session.registry import Run
 from firedup.store.event import OUTPUT_KINDS, encode_output
 
@@ -42,7 +43,7 @@ _SETTLED_BY_END = (Verdict.CRASHED, Verdict.STOPPED)
 class Summary:
     """One run as `firedup ps` shows it; `up_s` is None when its server does not live.
 
-    `ended_ns` is host wall time; `cause` is the failure class.
+    `ended_ns` is host wall time; `cause` is the failure class; `hook_failures` are sentences.
     """
 
     state: State
@@ -51,6 +52,7 @@ class Summary:
     cause: str | None = None
     up_s: float | None = None
     ended_ns: int | None = None
+    hook_failures: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +79,8 @@ async def summarise_runs(
     async def summarise(run: Run) -> Summary | HostError:
         async with gate:
             try:
-                return await _summarise(agent, make_matcher, clock, run)
+                summary = await _summarise(agent, make_matcher, clock, run)
+                return replace(summary, hook_failures=await fetch_hook_failures(agent, run))
             except HostError as error:
                 return error
 

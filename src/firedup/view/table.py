@@ -23,10 +23,11 @@ _TITLES = (
     "engine",
     "model",
     "id",
+    "hooks",
     "cause",
 )
 # What is left out when the paper is narrow, in this order; the cause is shortened in between.
-_DISPENSABLE = (("id", "engine", "model"), ("port", "stage", "cause"))
+_DISPENSABLE = (("id", "engine", "model"), ("port", "stage", "hooks", "cause"))
 _MOST = {"model": 32, "name": 28, "host": 28, "cause": 44}
 _LEAST_CAUSE = 16
 
@@ -35,7 +36,7 @@ _LEAST_CAUSE = 16
 class RunRow:
     """One run in the list. `up_s` is None when its process does not live.
 
-    `started_ns` is host wall time; `cause` is the failure class.
+    `started_ns` is host wall time; `cause` is the failure class; `hook_failures` are sentences.
     """
 
     run: RunLabel
@@ -51,6 +52,7 @@ class RunRow:
     cause: str | None = None
     node: int = 0
     nodes: tuple[str, ...] = ()
+    hook_failures: tuple[str, ...] = ()
 
 
 def render_table(rows: Iterable[RunRow], paper: Paper, *, ended: int = 0) -> str:
@@ -121,6 +123,7 @@ def record_row(row: RunRow) -> dict[str, object]:
         "model": row.model,
         "draft": row.draft,
         "cause": row.cause,
+        "hook_failures": [clean(failure) for failure in row.hook_failures],
     } | ({"node": row.node, "nodes": list(row.nodes)} if row.nodes else {})
 
 
@@ -137,6 +140,7 @@ def _cells(row: RunRow, paper: Paper) -> dict[str, str]:
         "engine": clean(row.engine or ""),
         "model": paper.cut_middle(clean((row.model or "").rstrip("/").split("/")[-1]), 32),
         "id": clean(row.run.id),
+        "hooks": f"{len(row.hook_failures)} failed" if row.hook_failures else "",
         "cause": paper.cut(clean(row.cause or ""), _MOST["cause"]),
     }
 
