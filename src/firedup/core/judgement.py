@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
+from firedup.core.conclusion import tell_last_progress, tell_missing, tell_quiet, tell_stall
 from firedup.core.ending import cause_of_exit, cause_of_owner
 from firedup.core.lifecycle import Facts, judge
 from firedup.core.liveness import Liveness
@@ -25,6 +26,8 @@ from firedup.core.model import (
 from firedup.core.outside import Outside
 from firedup.core.reader import LogReader
 from firedup.core.readiness import Readiness
+from firedup.core.roster import Missing
+from firedup.core.silence import INTERRUPT_PATIENCE_S, Silence, measure_silence
 from firedup.core.startup import Moment
 from firedup.core.suspect import Fatality
 
@@ -33,8 +36,6 @@ _NS = 1_000_000_000
 SETTLE_S = 5.0
 # While its processes still work, they may be working on the start.
 SETTLE_BUSY_S = 120.0
-# From this silence on a busy process is said to buffer its output.
-BUFFERED_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +48,7 @@ class Judgement:
     outside: Outside
     now_ns: int
     last_line: Line | None = None  # of the log, whatever it says
+    last_lines: Callable[[], Iterable[Line]] = tuple  # of the log, read only where they matter
 
     def explain(self, notes: Iterable[str]) -> Explanation:
         """The whole explanation."""
@@ -66,7 +68,7 @@ class Judgement:
             served_s=self._served_s(),
             cause=cause,
             followed=reader.diagnosis.followed(cause),
-            findings=(*self._findings(facts), *reader.findings),
+            findings=(*self._findings(facts, verdict), *reader.findings),
             notes=tuple(notes),
             gauges=reader.readings.gauges(is_sampled=reader.sieve.has_sampled_gauges),
         )
@@ -112,6 +114,7 @@ class Judgement:
             signal=out.exited.signal if out.exited else None,
             has_process=has_process,
             is_stalled=self.readiness.is_hung or bool(self._stall()),
+            is_stuck=not has_process and bool(self._log_stall()),
             deadline_passed=out.deadline is not None,
             is_lost=out.is_lost,
             has_begun=reader.knows_anything or has_process or out.begun is not None,
@@ -170,7 +173,7 @@ class Judgement:
         said = quote_settings(cause.mentions, self.readiness.spec)
         return replace(cause, remedy=f"{cause.remedy} {said}") if said else cause
 
-    def _findings(self, facts: Facts) -> Iterable[Finding]:
+    def _findings(self, facts: Facts, verdict: Verdict) -> Iterable[Finding]:
         """Findings that no single line makes."""
         known = {finding.id for finding in self.reader.findings}
         if self.speculation() is Speculation.OFF and "speculation-off" not in known:
@@ -192,35 +195,56 @@ class Judgement:
                 "Read what the server says to this request; when it says nothing, take the stacks"
                 " of its processes (py-spy dump) before stopping it.",
             )
-        stalled = self._stall()
-        if stalled and not facts.has_exited:
-            yield Finding(
-                "no-progress",
-                Severity.SEVERE,
-                "Nothing moves: no log line, no CPU time, no reads, no memory growth.",
-                stalled,
-                "Take the stacks of the ranks (py-spy dump) before stopping the server.",
-            )
-        pulse = self.liveness.pulse(self.now_ns)
-        is_silent = pulse.quiet_s is not None and pulse.quiet_s >= BUFFERED_S
-        if not is_silent or not pulse.is_busy or facts.was_ready or facts.has_exited:
-            return
-        bar = self.reader.bar(self.now_ns)
-        if bar is not None and bar.done >= bar.total:
-            yield Finding(
-                "busy-after-full-bar",
-                Severity.NOTE,
-                "The bar is full and the stage goes on: repacking or slower ranks print nothing.",
-                (Evidence("sample", f"busy, and the log silent for {pulse.quiet_s:.0f} s"),),
-            )
-        else:
-            yield Finding(
-                "log-quiet-process-busy",
-                Severity.NOTE,
-                "The process is busy and the log is quiet: its output is perhaps buffered.",
-                (Evidence("sample", f"the log has been silent for {pulse.quiet_s:.0f} s"),),
-                "Set PYTHONUNBUFFERED=1 and keep pipes that buffer out of the command.",
-            )
+        if not facts.has_exited:
+            yield from tell_stall(self._stall())
+        if not facts.was_ready and not facts.has_exited:
+            yield from tell_quiet(self.liveness.pulse(self.now_ns), self.reader.bar(self.now_ns))
+        if (missing := self._missing(facts, verdict)) is not None:
+            yield tell_missing(missing, verdict)
+        silence = self._silence()
+        is_told = verdict in (Verdict.LOADING, Verdict.STALLED) and not facts.has_process
+        if is_told and silence is not None and not facts.was_ready:
+            startup = self.reader.startup
+            yield tell_last_progress(silence, startup.stage, startup.progress, verdict)
+
+    def _missing(self, facts: Facts, verdict: Verdict) -> Missing | None:
+        """The ranks that others wait for, where that matters: a healthy start has slower ones."""
+        roster = self.reader.roster
+        match verdict:
+            case Verdict.CRASHED:
+                is_asked = roster.has_complaints or not facts.fatality
+            case Verdict.LOADING:
+                is_asked = not facts.has_process and not facts.was_ready
+            case _:
+                is_asked = verdict in (Verdict.STALLED, Verdict.TIMED_OUT)
+        return roster.missing() if is_asked else None
+
+    def _silence(self) -> Silence | None:
+        """How long the log's own time stamps show no progress of a start; None where none was."""
+        reader = self.reader
+        if reader.moved is None:
+            return None
+        bar = reader.startup.progress
+        bar_s = bar.elapsed_s if bar is not None and reader.moved.stamp_ns is None else None
+        return measure_silence(
+            reader.moved, reader.moved_stamped, self.last_lines(), reader.startup.stage, bar_s or 0
+        )
+
+    def _log_stall(self) -> tuple[Evidence, ...]:
+        """Evidence of a hang in the log alone: its engine says so, or the time stamps do."""
+        reader = self.reader
+        if reader.stuck is not None:
+            return (reader.stuck,)
+        if reader.startup.is_ready or reader.startup.stage is Stage.SERVING:
+            return ()
+        silence, stop = self._silence(), reader.diagnosis.stop_line
+        if silence is None:
+            return ()
+        patience_s = silence.patience_s
+        if stop is not None:  # whoever broke it off had waited
+            patience_s = min(patience_s, INTERRUPT_PATIENCE_S)
+        is_over = silence.seconds is not None and silence.seconds >= patience_s
+        return silence.evidence if is_over else ()
 
     def _served_s(self) -> float | None:
         ready = self.reader.startup.ready_at
@@ -246,5 +270,7 @@ class Judgement:
                 return 0.95 if facts.has_exited else 0.85
             case Verdict.LOADING:
                 return 0.9 if facts.has_process else 0.6
+            case Verdict.STALLED if facts.is_stuck:
+                return 0.8
             case _:
                 return 0.5

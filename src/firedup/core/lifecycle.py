@@ -85,6 +85,7 @@ class Facts:
     `code`/`signal`: how the process ended, None when it lives or nobody reaped it. `has_process`:
     there is (or was) a process that firedup watches; without one only the log speaks. `log_stop`:
     the log itself tells of an orderly end. `is_abandoned`: nobody writes the log any more.
+    `is_stalled`: processes or answers show that nothing moves; `is_stuck`: a log alone does.
     """
 
     fatality: Fatality = Fatality.NONE
@@ -101,6 +102,7 @@ class Facts:
     signal: int | None = None
     has_process: bool = False
     is_stalled: bool = False
+    is_stuck: bool = False
     deadline_passed: bool = False
     is_lost: bool = False
     has_begun: bool = False  # any stage or process was seen
@@ -121,6 +123,8 @@ def judge(facts: Facts) -> Verdict:
         return Verdict.LOST
     if facts.stop_asked and not facts.has_process:
         return Verdict.STOPPED
+    if facts.is_stuck:
+        return Verdict.STALLED  # also when its operator ended it: that is why
     if facts.log_stop and not facts.has_process:
         return Verdict.STOPPED
     if facts.is_abandoned:

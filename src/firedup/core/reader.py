@@ -11,11 +11,14 @@ from firedup.core.diagnosis import Aftermath, Diagnosis
 from firedup.core.line import has_own_prefix
 from firedup.core.model import Evidence, Finding, Line, Progress, Stage
 from firedup.core.reading import Readings
+from firedup.core.roster import Roster
 from firedup.core.rule import Edge, Hit, Matcher, Role
 from firedup.core.sieve import Sieve
 from firedup.core.startup import Moment, Startup
 from firedup.core.suspect import MAIN, writer_of
 
+# The finding by which an engine says itself that nothing moves.
+NO_PROGRESS = "no-progress"
 # Lines kept for the case that the engine turns out to be another one than it seemed.
 MAX_JOURNAL = 20_000
 
@@ -53,6 +56,7 @@ class LogReader:
         self._last_stamp: int | None = None
         self._stop_asked_ns: int | None = None
         self._is_proven = False
+        self._stamped: Line | None = None
         self.engine = engine
         self.version: str | None = None
         self.last_known: Line | None = None
@@ -74,6 +78,14 @@ class LogReader:
         self.diagnosis = Diagnosis(self._stop_asked_ns)
         self.readings = Readings()
         self._findings: dict[str, Finding] = {}
+        self._forget_moves()
+
+    def _forget_moves(self) -> None:
+        """A start begins of which no progress was seen yet."""
+        self.roster = Roster()
+        self.moved: Line | None = None  # the last line that moved a stage or a bar
+        self.moved_stamped: Line | None = None  # the last one with a time stamp up to there
+        self.stuck: Evidence | None = None  # the engine says that nothing moves, and nothing did
 
     def feed(self, data: bytes, at_ns: int | None) -> None:
         """Take the next bytes, which arrived at host time `at_ns` (None in `explain`)."""
@@ -121,6 +133,7 @@ class LogReader:
             self.startup.forget_start_line()
         self.diagnosis = Diagnosis(self._stop_asked_ns)
         self._findings, self._journal = {}, []
+        self._forget_moves()
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -194,12 +207,19 @@ class LogReader:
         if any(hit.rule.is_start for hit in hits):
             self._begin_start()
         rank = line.source.rank or entry.mark.source.rank
+        if line.stamp_ns is not None:
+            self._stamped = line
+        if rank is not None:
+            self.roster.feed(rank, line, () if entry.mark.shape is Shape.FRAME else hits)
         stage = self._stage_for(rank)
         is_ready = self.startup.is_ready or self._is_proven
         self.diagnosis.feed(line, entry.mark, hits, stage=stage, at=at, is_ready=is_ready)
         for hit in hits:
             if hit.rule.is_identity and "version" in hit.captures:
                 self.version = hit.captures["version"]
+            ranks, nodes = hit.captures.get("ranks", ""), hit.captures.get("nodes", "1")
+            if ranks.isdigit() and nodes == "1":
+                self.roster.expect(int(ranks))
             if hit.rule.role is Role.GAUGE:
                 self.readings.feed(hit)
             if hit.rule.finding is not None:
@@ -219,6 +239,8 @@ class LogReader:
         # A frame of a traceback shows where the engine was, not that it goes on.
         if not has_moved or is_frame:
             return
+        self.moved, self.moved_stamped = entry.line, self._stamped
+        self.stuck = None
         writer = writer_of(entry.line.source)
         if hit.rule.stage is Stage.SERVING:
             self.diagnosis.go_on(None, Aftermath.SERVING)
@@ -236,6 +258,7 @@ class LogReader:
             self.diagnosis = Diagnosis(self._stop_asked_ns)
             self._findings = {}
             self._is_proven = False
+            self._forget_moves()
         else:
             self.startup.mark_start()
 
@@ -247,8 +270,10 @@ class LogReader:
     def _find(self, hit: Hit) -> None:
         rule, line = hit.rule, hit.line
         name = rule.finding or rule.id
+        evidence = (Evidence("line", line.text, line.number or None, line.offset),)
+        if name == NO_PROGRESS:
+            self.stuck = evidence[0]
         if name not in self._findings:
-            evidence = (Evidence("line", line.text, line.number or None, line.offset),)
             self._findings[name] = Finding(
                 name, rule.severity, rule.meaning or line.message, evidence, rule.remedy
             )

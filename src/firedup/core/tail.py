@@ -58,6 +58,11 @@ class Tail:
                 return self._decode(raw)
         return None
 
+    def newest(self, count: int = 200) -> tuple[Line, ...]:
+        """The last `count` records, bars and an unfinished one included, oldest first."""
+        pieces = re.split(rb"[\r\n]+", self._joined())
+        return tuple(self._decode(raw) for raw in pieces[-count:] if raw.strip())
+
     def _joined(self) -> bytes:
         return b"".join(self._kept)[-self._limit :]
 

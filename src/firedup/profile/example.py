@@ -13,6 +13,7 @@ from firedup.profile.schema import SHARED, Catalogue, Entry
 from firedup.profile.version import are_disjoint
 
 _NUMBERS = ("done", "total", "percent", "seconds", "exit_code", "signal", "port", "pid")
+_NUMBERS += ("ranks", "nodes")
 
 
 class Rivals:

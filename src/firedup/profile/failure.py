@@ -46,6 +46,7 @@ def read_class(t: Table) -> FailureClass:
         remedies=read_remedies(t),
         mentions=read_mentions(t),
         sources=t.texts("sources"),
+        awaits_ranks=t.flag("awaits_ranks"),
         place=t.place("id"),
         family_place=t.place("family") if t.has("family") else None,
     )
@@ -129,6 +130,7 @@ def _filled(rule: Rule, described: FailureClass) -> Rule:
         remedy=rule.remedy if has_remedy else described.remedy,
         remedies=rule.remedies if has_remedy else described.remedies,
         mentions=rule.mentions or described.mentions,
+        awaits_ranks=rule.awaits_ranks or described.awaits_ranks,
     )
 
 

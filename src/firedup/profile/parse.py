@@ -253,6 +253,7 @@ class _Reader:
             is_start=t.flag("start"),
             is_stop=t.flag("stop"),
             is_final=t.flag("final"),
+            awaits_ranks=t.flag("awaits_ranks"),
             gauges=t.texts("gauges"),
             literal=t.text("literal"),
             since=t.text("since"),

@@ -124,7 +124,15 @@ class Pipeline:
         out, startup = self._outside, self._reader.startup
         now_ns = out.last_ns if now_ns is None else now_ns
         last_line = self._tail.last()
-        judgement = Judgement(self._reader, self._readiness, self._liveness, out, now_ns, last_line)
+        judgement = Judgement(
+            self._reader,
+            self._readiness,
+            self._liveness,
+            out,
+            now_ns,
+            last_line,
+            self._tail.newest,
+        )
         explanation = judgement.explain(self._notes)
         begun, sample, exited = out.begun, self._liveness.sample, out.exited
         stage_begun = startup.stage_begun()

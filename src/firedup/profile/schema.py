@@ -131,6 +131,7 @@ class FailureClass:
     remedies: Mapping[Stage, str] = field(default_factory=dict)
     mentions: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
+    awaits_ranks: bool = False
     place: Place = Place("", 0)
     family_place: Place | None = None
 
