@@ -21,6 +21,8 @@ from typing import TYPE_CHECKING
 
 from bench.disturber import Disturber, make_parts
 from bench.faulted import Beside, Place, Server
+from bench.namespace import KIND as NAMESPACE
+from bench.namespace import start_far_box, why_no_namespace
 from bench.story import story
 from bench.witness import (
     Gap,
@@ -156,11 +158,16 @@ def _places(folder: Path) -> Iterator[tuple[Place, ...]]:
     os.environ["FIREDUP_SSH"] = shlex.join(["ssh", "-F", str(config)])
     boxes = []
     try:
-        for kind in KINDS:
-            if (reason := why_not(kind)) is not None:
+        for kind in (*KINDS, NAMESPACE):
+            reason = why_no_namespace() if kind == NAMESPACE else why_not(kind)
+            if reason is not None:
                 print(f"no runs over {kind}: {reason}", file=sys.stderr)
+            elif kind == NAMESPACE:
+                boxes.append(start_far_box(f"fu-{kind}", folder / kind, config))
+            else:
+                boxes.append(start_box(kind, f"fu-{kind}", folder / kind, config))
+            if reason is not None:
                 continue
-            boxes.append(start_box(kind, f"fu-{kind}", folder / kind, config))
             places.append(Place(parse_host(boxes[-1].name), box=boxes[-1]))
         yield tuple(places)
     finally:

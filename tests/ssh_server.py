@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 
 import psutil
 import pytest
@@ -45,7 +46,7 @@ exec env -i HOME="$folder/home" XDG_STATE_HOME="$folder/state" USER={user} LOGNA
 
 SSHD_CONFIG = """
 Port {port}
-ListenAddress 127.0.0.1
+ListenAddress {address}
 HostKey {folder}/host_key
 AuthorizedKeysFile {folder}/authorized_keys
 ForceCommand {folder}/login
@@ -60,7 +61,7 @@ LogLevel VERBOSE
 
 CLIENT_CONFIG = """
 Host {name}
-  HostName 127.0.0.1
+  HostName {address}
   Port {port}
   User {user}
   HostKeyAlias {name}
@@ -71,6 +72,15 @@ Host {name}
 """
 
 
+class Way(Protocol):
+    """What lies between client and host, and can be cut."""
+
+    def cut(self) -> None: ...
+    def stall(self) -> None: ...
+    def heal(self) -> None: ...
+    def close(self) -> None: ...
+
+
 @dataclass
 class SshBox:
     """A host called `name` for `--host`, whose link can be cut."""
@@ -79,9 +89,15 @@ class SshBox:
     folder: Path
     config: Path
     server: subprocess.Popen[str]
-    proxy: Proxy
+    way: Way
     kind: str
     _log: list[str] = field(default_factory=list)
+
+    @property
+    def proxy(self) -> Proxy:
+        """The way to it where that counts bytes and connections."""
+        assert isinstance(self.way, Proxy)
+        return self.way
 
     @property
     def home(self) -> Path:
@@ -108,7 +124,7 @@ class SshBox:
 
     def sessions(self) -> list[psutil.Process]:
         """The server's processes that serve one connection each (none with asyncssh)."""
-        if self.kind != "sshd":
+        if self.kind == "asyncssh":
             return []
         children = psutil.Process(self.server.pid).children(recursive=True)
         return [child for child in children if name_of(child).startswith("sshd")]
@@ -125,15 +141,15 @@ class SshBox:
 
     def cut(self) -> None:
         """The connections break, and new ones are refused, until `heal`."""
-        self.proxy.cut()
+        self.way.cut()
 
     def stall(self) -> None:
         """No byte flows any more, and nothing is closed, until `heal`."""
-        self.proxy.stall()
+        self.way.stall()
 
     def heal(self) -> None:
         """Let bytes and connections through again."""
-        self.proxy.heal()
+        self.way.heal()
 
     def processes(self) -> list[psutil.Process]:
         """What was started on the host and still runs."""
@@ -141,7 +157,7 @@ class SshBox:
 
     def close(self) -> None:
         """End the server, the way to it, and all that was left running there."""
-        self.proxy.close()
+        self.way.close()
         for process in (*self.sessions(), *self.processes()):
             try:
                 process.kill()
@@ -201,6 +217,16 @@ def free_port() -> int:
 
 def start_box(kind: str, name: str, folder: Path, config: Path) -> SshBox:
     """Start a host and add it to the client's configuration at `config`."""
+    prepare_host(name, folder)
+    port = free_port()
+    server = _start_server(kind, folder, port)
+    proxy = Proxy(port)
+    add_to_config(config, name, folder, proxy.port)
+    return SshBox(name, folder, config, server, proxy, kind)
+
+
+def prepare_host(name: str, folder: Path) -> None:
+    """The folders, keys and login of a host called `name`."""
     for part in ("home", "state", "bin"):
         (folder / part).mkdir(parents=True)
     make_key(folder / "host_key")
@@ -208,24 +234,33 @@ def start_box(kind: str, name: str, folder: Path, config: Path) -> SshBox:
     shutil.copy(folder / "client_key.pub", folder / "authorized_keys")
     (folder / "bin" / "python3").symlink_to(os.path.realpath(sys.executable))
     (folder / "shell").write_text("/bin/sh\n")
-    user = getpass.getuser()
+    user = shlex.quote(getpass.getuser())
     login = folder / "login"
-    login.write_text(LOGIN.format(folder=shlex.quote(str(folder)), user=shlex.quote(user)))
+    login.write_text(LOGIN.format(folder=shlex.quote(str(folder)), user=user))
     login.chmod(0o755)
     key_type, key, *_ = (folder / "host_key.pub").read_text().split()
     (folder / "known_hosts").write_text(f"{name} {key_type} {key}\n")
-    port = free_port()
-    server = _start_server(kind, folder, port)
-    proxy = Proxy(port)
+
+
+def add_to_config(
+    config: Path, name: str, folder: Path, port: int, address: str = "127.0.0.1"
+) -> None:
+    """Let the client know the host `name`."""
+    words = {"name": name, "folder": folder, "user": getpass.getuser()}
     with config.open("a") as text:
-        text.write(CLIENT_CONFIG.format(name=name, port=proxy.port, user=user, folder=folder))
-    return SshBox(name, folder, config, server, proxy, kind)
+        text.write(CLIENT_CONFIG.format(**words, port=port, address=address))
+
+
+def sshd_command(folder: Path, port: int, address: str = "127.0.0.1") -> list[str]:
+    """The real server for a host, in the foreground."""
+    config = folder / "sshd_config"
+    config.write_text(SSHD_CONFIG.format(port=port, folder=folder, address=address))
+    return [str(SSHD), "-f", str(config), "-D", "-e"]
 
 
 def _start_server(kind: str, folder: Path, port: int) -> subprocess.Popen[str]:
     if kind == "sshd":
-        (folder / "sshd_config").write_text(SSHD_CONFIG.format(port=port, folder=folder))
-        command = [str(SSHD), "-f", str(folder / "sshd_config"), "-D", "-e"]
+        command = sshd_command(folder, port)
     else:
         stand_in = str(Path(__file__).parent / "ssh_stand_in.py")
         command = [sys.executable, stand_in, str(port), str(folder)]
@@ -234,11 +269,12 @@ def _start_server(kind: str, folder: Path, port: int) -> subprocess.Popen[str]:
         server = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=stderr, stderr=stderr, text=True
         )
-    _await_listening(server, log)
+    await_listening(server, log)
     return server
 
 
-def _await_listening(server: subprocess.Popen[str], log: Path) -> None:
+def await_listening(server: subprocess.Popen[str], log: Path) -> None:
+    """Wait until a server says so; RuntimeError when it ends before."""
     while "listening on" not in log.read_text():
         try:
             server.wait(0.02)
