@@ -152,6 +152,32 @@ def test_a_log_that_was_copied_truncated_and_then_renamed_is_two_generations() -
     assert [v.file and v.file.ino for v in volumes] == [8, 7]
 
 
+def test_a_copy_that_a_session_read_is_what_the_samples_saw_in_the_log() -> None:
+    """The log was renamed, and its successor copied and truncated, before a session came back."""
+    first, last = b"the first\n", b"the last, which is longer\n"
+    samples = [sample(1, first, 7), sample(2, last, 8)]
+    recorded = [
+        LogChanged(0, "opened", 0, dev=1, ino=7),
+        LogRange(NS, 0, 0, len(first)),
+        LogChanged(3 * NS, "rotated", 1, dev=1, ino=9),
+        LogRange(3 * NS, 1, 0, len(last)),
+    ]
+    sizes = wanted_sizes(list_generations(recorded, samples))
+    files = (
+        file("server.log.2", first, 7, sizes, 1),
+        file("server.log.1", last, 9, sizes, 2),
+        file("server.log", b"", 8, sizes, 2),
+    )
+
+    generations = list_generations(recorded, samples, files)
+    volumes = find_volumes(generations, LogFiles(files, 3 * NS, 3 * NS), LOG, 0, None)
+
+    assert [(v.file and v.file.ino, v.end, v.lost_bytes) for v in volumes] == [
+        (7, len(first), 0),
+        (9, len(last), 0),
+    ]
+
+
 STEPS = st.lists(st.tuples(st.integers(0, 2), st.integers(1, 400)), min_size=1, max_size=20)
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from firedup.core.event import Event, LogChanged, Sample
-from firedup.host.logfile import MARK_BYTES
+from firedup.host.logfile import MARK_BYTES, LogFile
 from firedup.store.event import LogRange
 
 Identity = tuple[int, int]  # device and inode
@@ -54,21 +54,23 @@ class Generation:
 
 
 def list_generations(
-    events: Iterable[Event | LogRange], samples: Iterable[Sample]
+    events: Iterable[Event | LogRange], samples: Iterable[Sample], files: Iterable[LogFile] = ()
 ) -> tuple[Generation, ...]:
     """The generations in order, numbered as sessions numbered them; always at least one.
 
     Files that were sampled after all that was recorded get the numbers that come next. A file that
-    was sampled between two that sessions recorded, and that they did not see, is a gap.
+    was sampled between two that sessions recorded, and that they did not see, is a gap. `files`
+    are those that are left, where it is known: what they hold shows which one a sample saw.
     """
     found = _read_recorded(events)
     at, last = 0, -1  # the generation of the link before, and the last link that has one
     links, identity = _read_samples(samples)
+    tails = {file.identity: file.tails for file in files}
     if not links and found[-1].identity is None:
         found[-1].identity = identity  # it is there, and empty
     numbers: list[int | None] = []
     for index, link in enumerate(links):
-        numbers.append(_find(found, at, links[index:]))
+        numbers.append(_find(found, at, links[index:], tails))
         if (number := numbers[-1]) is not None:
             at, last = number, index
             found[number].join(link)
@@ -119,7 +121,12 @@ class _Draft:
         )
 
 
-def _find(found: Sequence[_Draft], at: int, links: Sequence[_Draft]) -> int | None:
+def _find(
+    found: Sequence[_Draft],
+    at: int,
+    links: Sequence[_Draft],
+    tails: Mapping[Identity, Mapping[int, int]],
+) -> int | None:
     """The generation from `at` on that the first link shows; each is shown by one at most.
 
     A session that came after a log was copied and truncated has read the copy, and recorded that
@@ -136,13 +143,21 @@ def _find(found: Sequence[_Draft], at: int, links: Sequence[_Draft]) -> int | No
     proofs = {(mark.offset, mark.tail) for mark in link.marks if mark.tail is not None}
     sampled = {one.identity for one in links}
     copies = [n for n in free if found[n].identity not in sampled and n not in own]
-    proved = [n for n in copies if any((m.offset, m.tail) in proofs for m in found[n].marks)]
+    proved = [n for n in copies if proofs & _places(found[n], tails)]
     if proved:
         return proved[0]
     is_copied = sum(one.identity == link.identity for one in links) > len(own)
     if is_copied and own and copies and copies[0] < own[0]:
         return copies[0]
     return own[0] if own else None
+
+
+def _places(
+    one: _Draft, tails: Mapping[Identity, Mapping[int, int]]
+) -> set[tuple[int, int | None]]:
+    """Offsets and what stands before them, as was recorded and as its file has it now."""
+    own = tails.get(one.identity, {}) if one.identity is not None else {}
+    return {(mark.offset, mark.tail) for mark in one.marks} | set(own.items())
 
 
 def _read_recorded(events: Iterable[Event | LogRange]) -> list[_Draft]:

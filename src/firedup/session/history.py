@@ -128,7 +128,8 @@ async def _find_volumes(
     ends = (end,) if end is not None else ()
     sizes = wanted_sizes(list_generations(recorded, [*samples, *ends]))
     found = await find_log_files(agent, place.log, sizes=sizes, pid=place.pid)
-    generations = list_generations(recorded, [*samples, *last_look(samples, found, end)])
+    looks = [*samples, *last_look(samples, found, end)]
+    generations = list_generations(recorded, looks, found.files)
     bare = bare_times(recorded, samples, found, end)
     return find_volumes(generations, found, place.log, place.start, size_at(end), bare)
 

@@ -11,7 +11,7 @@ from firedup.session.generation import Generation, Mark
 
 PROOFS = 3  # the last marks of a generation that are looked for
 _CLOCK_STEP_NS = 20_000_000  # files get their time stamps from a coarser clock
-_NUMBER = re.compile(r"\.(\d)(?:\.\w+)?$")
+_NUMBER = re.compile(r"\.(\d{1,3})(?:\.\w+)?$")  # not a date
 
 
 @dataclass(frozen=True, slots=True)

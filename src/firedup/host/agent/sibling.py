@@ -1,6 +1,7 @@
 """The files beside a log that a rotator made of it: moved, copied, or in between."""
 
 import os
+import re
 
 from firedup.host.agent.file import open_regular
 from firedup.host.agent.system import AgentError
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
 
 PACKED = (b"\x1f\x8b", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd", b"BZh")  # gzip, xz, zstd, bzip2
 HEAD_BYTES = 256
+_NUMBER = re.compile(r"\.(\d{1,3})(?:\.\w+)?$")  # not a date
 
 
 def identity_of(found: "os.stat_result") -> "tuple[int, int]":
@@ -19,7 +21,11 @@ def identity_of(found: "os.stat_result") -> "tuple[int, int]":
 
 
 def list_siblings(path: str) -> "list[tuple[str, os.stat_result]]":
-    """The regular files beside a log whose names begin as its name does, oldest change first."""
+    """The regular files beside a log whose names begin as its name does, oldest change first.
+
+    Of two that were changed within one tick of the file system's clock, that with the higher number
+    in its name (server.log.2) is the older one.
+    """
     folder, name = os.path.split(os.path.realpath(path))
     stem = name.split(".")[0] or name
     found = []
@@ -33,7 +39,12 @@ def list_siblings(path: str) -> "list[tuple[str, os.stat_result]]":
                 found.append((entry.path, entry.stat()))
         except OSError:  # gone since
             continue
-    return sorted(found, key=lambda f: (f[1].st_mtime_ns, f[1].st_ino))
+    return sorted(found, key=lambda f: (f[1].st_mtime_ns, -(_number_of(f[0]) or 0), f[1].st_ino))
+
+
+def _number_of(path: str) -> "int | None":
+    found = _NUMBER.search(path)
+    return int(found.group(1)) if found else None
 
 
 def find_moved(path: str, identity: "tuple[int, int]") -> "str | None":
@@ -95,12 +106,12 @@ def open_between(
     found_old = os.fstat(old)
     old_head = os.pread(old, HEAD_BYTES, 0)
     name = os.path.basename(os.path.realpath(path))
+    old_name = find_moved(path, identity_of(found_old)) or path
     first = -1
     for sibling, found in list_siblings(path):
         identity = identity_of(found)
         is_named = os.path.basename(sibling).startswith((name + ".", name + "-", name + "_"))
-        is_later = found.st_mtime_ns >= found_old.st_mtime_ns and found.st_size > 0
-        if not is_named or not is_later:
+        if not is_named or not found.st_size or not _is_later(sibling, found, old_name, found_old):
             continue
         file = open_quietly(sibling)
         if file < 0:
@@ -117,6 +128,16 @@ def open_between(
         else:
             os.close(file)
     return first
+
+
+def _is_later(
+    path: str, found: "os.stat_result", old_path: str, found_old: "os.stat_result"
+) -> bool:
+    """Whether a file may have been the log after the old one; in one tick their numbers tell."""
+    number, old_number = _number_of(path), _number_of(old_path)
+    if found.st_mtime_ns == found_old.st_mtime_ns and number and old_number:
+        return number < old_number
+    return found.st_mtime_ns >= found_old.st_mtime_ns
 
 
 def open_quietly(path: str) -> int:
