@@ -8,60 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from linkstory import CUT, REFUSED, Story, break_until
 
 from firedup.core.error import HostError
 from firedup.host.base import LinkError, OperationError, Trouble, local_host
 from firedup.host.link import Agent, open_agent
 from firedup.session.linked import MOST_PAUSE_S, SOUND_S, LinkSpeaker, Patience, run_linked
 from firedup.session.prepared import prepare_linked
-
-CUT = LinkError(Trouble.LINK_DOWN, "the line was cut")
-REFUSED = LinkError(Trouble.UNREACHED, "connection refused")
-
-
-class Story:
-    """A link whose clock is the test's, and what was told about it."""
-
-    def __init__(self, *tries: HostError | None, lost_after_s: float | None = 600.0) -> None:
-        self.now_s = 0.0
-        self.told: list[tuple[str, float | None]] = []
-        self._tries = list(tries)
-        self.patience = Patience(
-            lost_after_s, random.Random(7), self.open, self.sleep, lambda: self.now_s
-        )
-
-    async def link_up(self, agent: Agent) -> None:
-        self.told.append(("up", None))
-
-    def link_down(self, error: HostError, pause_s: float | None) -> None:
-        self.told.append((error.what, pause_s))
-
-    @asynccontextmanager
-    async def open(self, agent: Agent, try_s: float) -> AsyncIterator[Agent]:
-        failure = self._tries.pop(0) if self._tries else None
-        if failure is not None:
-            self.now_s += min(try_s, 5.0)
-            raise failure
-        yield agent
-
-    async def sleep(self, pause_s: float) -> None:
-        self.now_s += pause_s
-
-    @property
-    def pauses_s(self) -> list[float]:
-        return [pause_s for _, pause_s in self.told if pause_s is not None]
-
-
-def break_until(turn: int, story: Story, sound_s: float = 0.0) -> Callable[[Agent], object]:
-    """Work whose link breaks each time before its turn `turn`."""
-    turns = iter(range(turn))
-
-    async def work(agent: Agent) -> None:
-        story.now_s += sound_s
-        if next(turns, None) is not None:
-            raise CUT
-
-    return work
 
 
 async def test_work_that_ends_is_done_once(agent: Agent) -> None:
@@ -119,11 +72,43 @@ async def test_without_a_limit_no_host_is_given_up(agent: Agent) -> None:
     assert story.now_s > 20_000
 
 
-async def test_each_break_has_its_own_time(agent: Agent) -> None:
+async def test_each_break_of_a_sound_link_has_its_own_time(agent: Agent) -> None:
     story = Story(*[REFUSED, None] * 20, lost_after_s=60.0)
 
-    assert await run_linked(agent, break_until(20, story, 8.0), story, story.patience)
-    assert story.now_s > 100.0
+    assert await run_linked(agent, break_until(20, story, SOUND_S + 1), story, story.patience)
+    assert story.now_s > 400.0
+
+
+async def test_a_link_that_comes_and_goes_is_given_up_in_the_end(agent: Agent) -> None:
+    story = Story(lost_after_s=60.0)
+
+    assert not await run_linked(agent, break_until(10_000, story, 2.0), story, story.patience)
+    ups = [what for what, _ in story.told].count("up")
+    down_s = story.now_s - 2.0 * (ups + 1)
+    assert ups > 5
+    assert down_s == pytest.approx(60.0, abs=MOST_PAUSE_S)
+    assert down_s >= 60.0
+
+
+async def test_a_link_over_which_nothing_is_heard_is_no_contact(agent: Agent) -> None:
+    story = Story(lost_after_s=60.0)
+    story.silent_s = 30.0
+
+    assert not await run_linked(agent, break_until(10_000, story, 30.0), story, story.patience)
+    assert [what for what, _ in story.told].count("up") <= 2
+
+
+async def test_a_sound_link_ends_what_earlier_ones_added_up(agent: Agent) -> None:
+    story, holds_s = Story(lost_after_s=60.0), iter([*[2.0] * 6, SOUND_S] * 5)
+
+    async def work(agent: Agent) -> None:
+        hold_s = next(holds_s, None)
+        if hold_s is not None:
+            story.now_s += hold_s
+            raise CUT
+
+    assert await run_linked(agent, work, story, story.patience)
+    assert story.now_s > 2 * 60.0
 
 
 async def test_after_a_sound_link_the_pauses_begin_anew(agent: Agent) -> None:

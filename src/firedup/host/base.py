@@ -66,6 +66,7 @@ class Trouble(StrEnum):
     DISK_FULL = "disk-full"
     AGENT_DIED = "agent-died"  # it had answered, and its process ended
     LINK_DOWN = "link-down"  # it had answered, and the way to it broke
+    FILE_SILENT = "file-silent"  # the link stands, and a file system there does not answer
     OTHER = "other"
 
 
@@ -101,7 +102,7 @@ class OperationError(HostError):
     """The host was reached and answered that something cannot be done there (exit status 2).
 
     `code` is one of: not-found, denied, exists, no-space, gone, not-a-file, refused, bad-request,
-    timeout, http, exec-failed, cancelled, os-error, fault.
+    timeout, http, exec-failed, cancelled, unanswered, os-error, fault.
     """
 
     exit_status = 2
@@ -110,6 +111,19 @@ class OperationError(HostError):
         todo = "Make room there: df -h, and df -i for inodes." if code == "no-space" else None
         super().__init__(what, where=where, evidence=evidence, todo=todo)
         self.code = code
+
+
+ANSWER_S = 20.0  # so long an agent waits for a file before it says that there is no answer
+
+
+class SilenceError(OperationError):
+    """A file on the host does not answer, so that nobody can say what it holds (exit status 3)."""
+
+    exit_status = 3
+
+    def __init__(self, what: str, *, where: str, path: str) -> None:
+        super().__init__("unanswered", what, where=where, evidence=None)
+        self.path = path
 
 
 def local_host() -> Host:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import zlib
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -32,15 +33,41 @@ class LogPosition:
     pid: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Silence:
+    """The file at `path` on `host` has not answered for `seconds`; it does again if `is_over`."""
+
+    host: str
+    path: str
+    seconds: float
+    is_over: bool = False
+
+    def __str__(self) -> str:
+        file = f"the file {self.path} on {self.host}"
+        if self.is_over:
+            return f"{file} answers again, after {self.seconds:.0f} s"
+        return f"{file} does not answer since {self.seconds:.0f} s (network file system?)"
+
+
 class LogReader:
     """Iterates over what is new in a log, for ever; `position` is after the last event given out.
 
     Raises OperationError when the log cannot be read, HostError when the link is lost: then a new
-    reader with this one's `position` goes on at the exact byte. `close` it at the end.
+    reader with this one's `position` goes on at the exact byte. `close` it at the end. `heed` is
+    told when the log's file system does not answer, and when it does again.
     """
 
-    def __init__(self, agent: Agent, path: str, position: LogPosition, window: int) -> None:
+    def __init__(
+        self,
+        agent: Agent,
+        path: str,
+        position: LogPosition,
+        window: int,
+        heed: Callable[[Silence], None],
+    ) -> None:
         self.position = position
+        self._host = agent.host.name
+        self._heed = heed
         self._stream = agent.open(
             "follow",
             window=window,
@@ -66,6 +93,9 @@ class LogReader:
             message = await self._stream.__anext__()
             if isinstance(message, Data):
                 return self._take_data(message)
+            if message.value["state"] in ("unanswered", "answered"):
+                self._heed(self._silence(message.value))
+                continue
             event = self._take_change(message.value)
             if event is not None:
                 return event
@@ -80,6 +110,10 @@ class LogReader:
             tail=(past + message.data[-TAIL_BYTES:])[-TAIL_BYTES:],
         )
         return LogData(message.at_ns, message.generation, message.offset, message.data)
+
+    def _silence(self, value: dict[str, Any]) -> Silence:
+        is_over = value["state"] == "answered"
+        return Silence(self._host, value["path"], value["seconds"], is_over=is_over)
 
     def _take_change(self, value: dict[str, Any]) -> LogChanged | None:
         before = self.position
@@ -114,12 +148,14 @@ def follow_log(
     position: LogPosition | None = None,
     *,
     window: int = WINDOW_BYTES,
+    heed: Callable[[Silence], None] = lambda _: None,
 ) -> LogReader:
     """Follows the log at `path` (relative paths: to the home) from `position` on.
 
-    The log need not exist yet. At most `window` bytes wait unread on this side.
+    The log need not exist yet. At most `window` bytes wait unread on this side. `heed` is told
+    when its file system does not answer, and when it does again.
     """
-    return LogReader(agent, path, position or LogPosition(), window)
+    return LogReader(agent, path, position or LogPosition(), window, heed)
 
 
 @dataclass(frozen=True, slots=True)

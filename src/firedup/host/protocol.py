@@ -6,7 +6,7 @@ import asyncio
 from typing import Any, cast
 
 from firedup.core.error import HostError
-from firedup.host.base import Host, LinkError, OperationError, Trouble
+from firedup.host.base import SilenceError, Host, LinkError, OperationError, Trouble
 from firedup.host.frame import FrameDecoder, FrameError, decode_json
 from firedup.host.outcome import describe_outcome, place_of
 from firedup.host.stream import Stream
@@ -162,6 +162,9 @@ class AgentProtocol(asyncio.SubprocessProtocol):
 
     def explain(self, error: dict[str, Any]) -> HostError:
         """The error for a request that the agent answered with one."""
+        if error["code"] == "unanswered":
+            path = error.get("evidence") or "?"
+            return SilenceError(error["what"], where=self.host.name, path=path)
         return OperationError(
             error["code"], error["what"], where=self.host.name, evidence=error.get("evidence")
         )

@@ -8,14 +8,17 @@ from dataclasses import dataclass, replace
 
 from firedup.core.ending import RESTARTED
 from firedup.core.error import HostError
-from firedup.core.event import Ended, Event, Exited, LinkChanged, LogData
+from firedup.core.event import Ended, Event, Exited, LinkChanged, LogData, Noted
 from firedup.core.link import LinkState
-from firedup.host.base import LinkError, Trouble
+from firedup.host.base import ANSWER_S, LinkError, SilenceError, Trouble
+from firedup.host.file import Silence
 from firedup.host.link import Agent
 from firedup.session.arrival import Arrivals, load_arrivals
 from firedup.session.clock import HostClock
 
 _NS = 1_000_000_000
+# What a request was told of a file is believed until it was asked once more, and a little longer.
+BELIEF_S = 40.0
 
 
 @dataclass(slots=True)
@@ -26,6 +29,15 @@ class _Break:
     trouble: str
     detail: str
     try_at_s: float | None
+
+
+@dataclass(slots=True)
+class _Quiet:
+    """A file that does not answer: which, since when, and until when that is believed."""
+
+    path: str
+    since_s: float
+    until_s: float
 
 
 class Contact:
@@ -47,6 +59,7 @@ class Contact:
         self._feed = feed
         self._boot_id = str(agent.hello["boot_id"])
         self._break: _Break | None = None
+        self._quiet: _Quiet | None = None
         self._held: tuple[int, int] | None = None
         self._arrivals: Arrivals | None = None
 
@@ -69,7 +82,7 @@ class Contact:
         trouble = error.trouble if isinstance(error, LinkError) else Trouble.OTHER
         # A link that broke was silent before; an agent that died was there until then.
         silent_s = self.agent.silent_s if trouble is Trouble.LINK_DOWN else 0.0
-        before = self._break
+        before, self._quiet = self._break, None
         since_s = before.since_s if before is not None else now_s - silent_s
         try_at_s = None if pause_s is None else now_s + pause_s
         self._break = _Break(since_s, str(trouble), _first_line(error), try_at_s)
@@ -88,10 +101,33 @@ class Contact:
         has_restarted = str(agent.hello["boot_id"]) != self._boot_id
         if self.run_folder is not None and not has_restarted:
             now_ns = clock.boottime_ns()
-            self._arrivals = await load_arrivals(agent, self.run_folder, since_ns, now_ns)
+            try:
+                self._arrivals = await load_arrivals(agent, self.run_folder, since_ns, now_ns)
+            except SilenceError as error:  # what came meanwhile is dated by when it is read
+                self.file_silent(error)
         self.agent, self.clock = agent, clock
         self.has_restarted, self.is_behind, self._break = has_restarted, True, None
         self._feed(LinkChanged(since_ns if has_restarted else clock.boottime_ns(), is_up=True))
+
+    def file_silent(self, error: SilenceError) -> None:
+        """A request was not answered because of a file; it will be made again."""
+        self._hush(error.path, ANSWER_S, BELIEF_S)
+
+    def heed(self, silence: Silence) -> None:
+        """The log does not answer, or does again."""
+        if not silence.is_over:
+            self._hush(silence.path, silence.seconds, float("inf"))
+        elif self._quiet is not None:
+            self._quiet = None
+            self._feed(Noted(self.now_ns(), str(silence)))
+
+    def _hush(self, path: str, seconds: float, belief_s: float) -> None:
+        now_s, before = time.monotonic(), self._quiet
+        if before is not None and before.path == path and before.until_s >= now_s:
+            before.until_s = now_s + belief_s
+            return
+        self._quiet = _Quiet(path, now_s - seconds, now_s + belief_s)
+        self._feed(Noted(self.now_ns(), str(Silence(self.agent.host.name, path, seconds))))
 
     def date(self, event: LogData) -> Iterable[LogData]:
         """Bytes that came while the link was down, as of when they came."""
@@ -124,9 +160,9 @@ class Contact:
             self._held = None
 
     def state(self) -> LinkState | None:
-        """For a view; None while the link stands."""
+        """For a view; None while the link stands and all files answer."""
         if self._break is None:
-            return None
+            return self._quiet_state(time.monotonic())
         now_s, broken = time.monotonic(), self._break
         next_s = None if broken.try_at_s is None else max(0.0, broken.try_at_s - now_s)
         return LinkState(
@@ -136,6 +172,15 @@ class Contact:
             next_try_s=next_s,
             as_of_ns=self._held[1] if self._held is not None else None,
         )
+
+    def _quiet_state(self, now_s: float) -> LinkState | None:
+        """Nothing is known of the one file; the host's time goes on."""
+        quiet = self._quiet
+        if quiet is None or quiet.until_s < now_s:
+            return None
+        quiet_s = now_s - quiet.since_s
+        detail = str(Silence(self.agent.host.name, quiet.path, quiet_s))
+        return LinkState(quiet_s, str(Trouble.FILE_SILENT), detail)
 
 
 def _first_line(error: HostError) -> str:

@@ -43,7 +43,8 @@ class Intake:
         if self.recall is not None and self._has_followed and is_unread:
             await self.recall(agent)
         self._has_followed = True
-        with closing(follow_log(agent, self.log, self.position)) as reader:
+        heed = self._contact.heed
+        with closing(follow_log(agent, self.log, self.position, heed=heed)) as reader:
             async for event in reader:
                 if self.gate is not None and isinstance(event, LogData):
                     await self.gate(agent)

@@ -10,12 +10,16 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from firedup.core.error import HostError
-from firedup.host.base import LinkError, OperationError, Trouble
+from firedup.host.base import ANSWER_S, LinkError, OperationError, SilenceError, Trouble
 from firedup.host.link import Agent, open_agent
 
 FIRST_PAUSE_S, MOST_PAUSE_S = 0.25, 30.0
-# A link that held for this long was sound: its break is a new story.
+# A link over which the host spoke for this long was sound: its break is a new story.
 SOUND_S = 20.0
+# Before a file that did not answer is asked again.
+FILE_PAUSE_S = 5.0
+# Work that went on for this long had its answers before: a new silence begins.
+FILE_SOUND_S = 60.0
 TRY_S = 30.0
 LEAST_TRY_S = 1.0
 _BREAKS = (Trouble.LINK_DOWN, Trouble.AGENT_DIED)
@@ -30,6 +34,9 @@ class Listener(Protocol):
     def link_down(self, error: HostError, pause_s: float | None) -> None:
         """The link broke or a try failed; the next one is made in `pause_s` (None: right now)."""
 
+    def file_silent(self, error: SilenceError) -> None:
+        """The link stands, and a file on the host does not answer; it will be asked again."""
+
 
 class LinkSpeaker:
     """Says in a line each that the link broke and that it is up again."""
@@ -37,6 +44,7 @@ class LinkSpeaker:
     def __init__(self, say: Callable[[str], None]) -> None:
         self._say = say
         self._is_down = False
+        self._silent: set[str] = set()
 
     async def link_up(self, agent: Agent) -> None:  # noqa: ARG002 - the work is given it too
         """The link was renewed."""
@@ -49,13 +57,21 @@ class LinkSpeaker:
             self._say(f"the link is down: {error.what}")
         self._is_down = True
 
+    def file_silent(self, error: SilenceError) -> None:
+        """Each file is told once."""
+        if error.path not in self._silent:
+            self._say(f"{error.where}: {error.what}")
+        self._silent.add(error.path)
+
 
 @dataclass(frozen=True, slots=True)
 class Patience:
     """How broken links are renewed.
 
-    A host that was not reached for `lost_after_s` is given up (None: never). All times count while
-    this machine is awake, so that a laptop's sleep is no absence of the host.
+    A host without a word for `lost_after_s` is given up (None: never). What it says over a link
+    that breaks again before it was sound ends no such time, it only does not count. All times count
+    while this machine is awake, so that a laptop's sleep is no absence of the host. `silent_s` is
+    for how long nothing has come from an agent.
     """
 
     lost_after_s: float | None = 600.0
@@ -65,6 +81,7 @@ class Patience:
     )
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     now_s: Callable[[], float] = lambda: asyncio.get_running_loop().time()
+    silent_s: Callable[[Agent], float] = lambda agent: agent.silent_s
 
     def pauses_s(self) -> Iterator[float]:
         """Longer and longer, and no two clients in step."""
@@ -84,6 +101,8 @@ async def run_linked(
 
     True when the work ended, False when the host was given up. What the host refuses
     (OperationError) and what fails over a link that stands is raised: a new one would not help.
+    A file that does not answer is asked again over the same link, for as long as a host is waited
+    for; then that (SilenceError) is raised.
     """
     try:
         return await _renew_until_done(agent, work, listener, patience)
@@ -105,33 +124,65 @@ async def _renew_until_done(
     listener: Listener,
     patience: Patience,
 ) -> bool:
-    error = await _run_until_broken(agent, work)
+    error = await _run_until_broken(agent, work, listener, patience)
+    absence = _Absence(patience, _last_word_s(agent, error, patience))
     pauses_s = patience.pauses_s()
-    down_s = patience.now_s()
     while error is not None:
-        left_s = _left_s(patience, down_s)
+        left_s = absence.left_s()
         if left_s <= 0:
             return False
         pause_s = min(next(pauses_s), max(left_s / 2, FIRST_PAUSE_S))
         listener.link_down(error, pause_s)
         await patience.sleep(pause_s)
         listener.link_down(error, None)
-        try_s = max(LEAST_TRY_S, min(TRY_S, _left_s(patience, down_s)))
+        try_s = max(LEAST_TRY_S, min(TRY_S, absence.left_s()))
         up_s: float | None = None
         try:
             async with patience.open(agent, try_s) as renewed:
                 await listener.link_up(renewed)
                 up_s = patience.now_s()
-                error = await _run_until_broken(renewed, work)
+                error = await _run_until_broken(renewed, work, listener, patience)
+                word_s = _last_word_s(renewed, error, patience)
         except OperationError:
             raise
         except HostError as failure:
             error = error if up_s is not None and error is None else failure
-        if up_s is not None:
-            down_s = patience.now_s()
-            if down_s - up_s > SOUND_S:
-                pauses_s = patience.pauses_s()
+            word_s = patience.now_s()
+        if up_s is not None and absence.is_over(up_s, word_s):
+            pauses_s = patience.pauses_s()
     return True
+
+
+class _Absence:
+    """For how long nothing came from the host, since a link to it was sound last."""
+
+    def __init__(self, patience: Patience, since_s: float) -> None:
+        self._patience = patience
+        self._since_s = since_s
+        self._before_s = 0.0  # in earlier breaks, with links between that were none
+
+    def left_s(self) -> float:
+        """How long the host will still be waited for."""
+        if self._patience.lost_after_s is None:
+            return float("inf")
+        absent_s = self._before_s + self._patience.now_s() - self._since_s
+        return self._patience.lost_after_s - absent_s
+
+    def is_over(self, up_s: float, word_s: float) -> bool:
+        """Whether the link that stood from `up_s` was sound; the host's last word was at `word_s`.
+
+        A new absence begins then, or this one goes on.
+        """
+        is_sound = word_s - up_s >= SOUND_S
+        self._before_s = 0.0 if is_sound else self._before_s + up_s - self._since_s
+        self._since_s = max(up_s, word_s)
+        return is_sound
+
+
+def _last_word_s(agent: Agent, error: HostError | None, patience: Patience) -> float:
+    """When the host was heard last, over a link that broke in this moment."""
+    is_broken_way = isinstance(error, LinkError) and error.trouble is Trouble.LINK_DOWN
+    return patience.now_s() - (patience.silent_s(agent) if is_broken_way else 0.0)
 
 
 def give_up(agent: Agent, patience: Patience) -> LinkError:
@@ -141,15 +192,31 @@ def give_up(agent: Agent, patience: Patience) -> LinkError:
     return LinkError(Trouble.UNREACHED, what, where=host)
 
 
-def _left_s(patience: Patience, down_s: float) -> float:
-    if patience.lost_after_s is None:
-        return float("inf")
-    return patience.lost_after_s - (patience.now_s() - down_s)
-
-
 async def _run_until_broken(
-    agent: Agent, work: Callable[[Agent], Awaitable[None]]
+    agent: Agent,
+    work: Callable[[Agent], Awaitable[None]],
+    listener: Listener,
+    patience: Patience,
 ) -> HostError | None:
+    """What broke the link; None when the work ended. _Failed with the first other error."""
+    silent_s: float | None = None  # since when a file does not answer
+    while True:
+        begun_s = patience.now_s()
+        try:
+            return await _run_once(agent, work)
+        except _Failed as failed:
+            if not isinstance(failed.error, SilenceError):
+                raise
+            now_s = patience.now_s()
+            if silent_s is None or now_s - begun_s > FILE_SOUND_S:
+                silent_s = max(begun_s, now_s - ANSWER_S)
+            if patience.lost_after_s is not None and now_s - silent_s >= patience.lost_after_s:
+                raise
+            listener.file_silent(failed.error)
+        await patience.sleep(FILE_PAUSE_S)
+
+
+async def _run_once(agent: Agent, work: Callable[[Agent], Awaitable[None]]) -> HostError | None:
     """What broke the link; None when the work ended. _Failed with the first other error."""
     refusals: list[Exception] = []
     broken: HostError | None = None

@@ -7,7 +7,7 @@ from contextlib import aclosing, closing
 from dataclasses import dataclass
 
 from firedup.core.event import LogData
-from firedup.host.file import LogPosition, follow_log
+from firedup.host.file import LogPosition, Silence, follow_log
 from firedup.host.link import Agent
 from firedup.session.history import load_volumes, position_after, read_volume
 from firedup.session.linked import LinkSpeaker, Patience, give_up, run_linked
@@ -38,13 +38,19 @@ async def copy_log(
 ) -> None:
     """Give `write` what `read_log` gives, over one link after the other, each byte once.
 
-    `say` is told what becomes of the link. Raises LinkError when the host was given up.
+    `say` is told what becomes of the link, and of a log that does not answer. Raises LinkError when the host was given up.
     """
     mark, patience = Bookmark(), patience or Patience()
 
     async def work(agent: Agent) -> None:
         pieces = read_log(
-            agent, run, last_lines=last_lines, follow=follow, say_lost=say_lost, mark=mark
+            agent,
+            run,
+            last_lines=last_lines,
+            follow=follow,
+            say_lost=say_lost,
+            mark=mark,
+            heed=lambda silence: say(str(silence)),
         )
         async with aclosing(pieces) as stream:
             async for data in stream:
@@ -62,13 +68,15 @@ async def read_log(
     follow: bool = False,
     say_lost: Callable[[int | None], None] | None = None,
     mark: Bookmark | None = None,
+    heed: Callable[[Silence], None] = lambda _: None,
 ) -> AsyncGenerator[bytes, None]:
     """The bytes of the run's log, exactly as written; with `follow` for as long as it lives.
 
     What a rotator moved away or copied is given too, and `say_lost` is called where it destroyed
     bytes, with their number if that is known. `last_lines` leaves out all but the last lines, None
     gives everything. What other runs wrote into the same file is not given. `mark` is kept up to
-    date; with one that was used before, this goes on where that reading ended.
+    date; with one that was used before, this goes on where that reading ended. `heed` is told when
+    the log does not answer.
     """
     tell, mark = say_lost or (lambda _: None), mark or Bookmark()
     if mark.position is None:
@@ -77,7 +85,7 @@ async def read_log(
             async for data in pieces:
                 yield data
     if mark.position is not None:
-        with closing(follow_log(agent, run.log, mark.position)) as reader:
+        with closing(follow_log(agent, run.log, mark.position, heed=heed)) as reader:
             async for event in reader:
                 mark.position = reader.position
                 if isinstance(event, LogData):

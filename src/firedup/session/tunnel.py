@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from firedup.core.error import HostError, UsageError
 from firedup.core.event import Exited
-from firedup.host.base import OperationError
+from firedup.host.base import OperationError, SilenceError
 from firedup.host.link import Agent
 from firedup.host.process import sample_tree
 from firedup.host.run import ServerExit, watch_run
@@ -130,6 +130,10 @@ class Tunnel:
         """Connections end with the link that carried them; new ones wait for the next."""
         self._speaker.link_down(error, pause_s)
         self._is_up.clear()
+
+    def file_silent(self, error: SilenceError) -> None:
+        """The run folder does not answer; connections go on."""
+        self._speaker.file_silent(error)
 
     async def _listen(self, bind: str, port: int | None) -> asyncio.Server:
         wanted = (self._port, 0) if port is None else (port,)

@@ -1,4 +1,4 @@
-"""What is said of a link that is down, and when it is said again."""
+"""What is said of a link that is down or a file that does not answer, and when it is said again."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from firedup.view.redact import clean
 
 # A link that stays down is spoken of again after twice the time, first after this.
 FIRST_S = 30.0
+_FILE_SILENT = "file-silent"
 _TROUBLES = {
     "unreached": "the host cannot be reached",
     "needs-answer": "a password or passphrase would have to be typed",
@@ -24,7 +25,12 @@ _TROUBLES = {
 
 
 def say_link(link: LinkState) -> str:
-    """Since when the link is down, why, what that means and when the next try is made."""
+    """Since when the link is down, why, what that means and when the next try is made.
+
+    The link may stand, and a file on the host not answer.
+    """
+    if link.trouble == _FILE_SILENT:
+        return clean(link.detail)
     why = _TROUBLES.get(link.trouble, "")
     said = "the link is down" if link.down_s < 1 else f"no link for {render_duration(link.down_s)}"
     said += f" ({why})" if why else f" ({clean(link.detail)})" if link.detail else ""
@@ -39,6 +45,7 @@ class LinkNews:
 
     def __init__(self) -> None:
         self._trouble: str | None = None
+        self._was_file = False  # what was wrong last was no link
         self._next_s = 0.0
         self._down_s = 0.0
 
@@ -48,7 +55,7 @@ class LinkNews:
         if link is None:
             was_down, self._trouble = self._trouble is not None, None
             return "up" if was_down else None
-        self._down_s = round(link.down_s, 3)
+        self._down_s, self._was_file = round(link.down_s, 3), link.trouble == _FILE_SILENT
         if link.trouble != self._trouble:
             is_first = self._trouble is None
             self._trouble = link.trouble
@@ -66,7 +73,9 @@ class LinkNews:
             return []
         if snapshot.link is not None:
             return [say_link(snapshot.link)]
-        return [f"the link is up again, after {render_duration(self._down_s)}"]
+        after = f"after {render_duration(self._down_s)}"
+        what = "the file answers again" if self._was_file else "the link is up again"
+        return [f"{what}, {after}"]
 
     def record(self, snapshot: Snapshot) -> list[tuple[str, dict[str, object]]]:
         """The same as the bodies of JSON events."""
@@ -82,7 +91,7 @@ _UP: dict[str, object] = {"state": "up", "trouble": None, "detail": None, "as_of
 
 def _record(link: LinkState) -> dict[str, object]:
     return {
-        "state": "down",
+        "state": "silent" if link.trouble == _FILE_SILENT else "down",
         "trouble": link.trouble,
         "detail": link.detail,
         "down_s": round(link.down_s, 3),

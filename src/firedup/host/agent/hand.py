@@ -4,7 +4,7 @@ import _thread
 import os
 import time
 
-from firedup.host.agent.system import boottime_ns, runs_folder
+from firedup.host.agent.system import AgentError, boottime_ns, runs_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,10 +44,11 @@ class Call:
         facts = {"path": place_of(self.args), "seconds": self.seconds}
         return dict(facts, state=state, at_ns=boottime_ns())
 
-    def words(self) -> str:
-        """What the client reads."""
-        words = "the file {} does not answer since {} s (network file system?)"
-        return words.format(place_of(self.args), self.seconds)
+    def fault(self) -> AgentError:
+        """The answer to whoever has waited long enough."""
+        place = place_of(self.args)
+        what = "the file {} does not answer since {} s (network file system?)"
+        return AgentError("unanswered", what.format(place, self.seconds), place)
 
 
 class Hands:

@@ -42,13 +42,13 @@ class Poller:
     def suspend(self, number: int) -> None:
         """Leaves the descriptors of a request alone, until `resume`."""
         for file, (handler, _) in list(self._handlers.items()):
-            if _number_of(handler) == number:
+            if _request_of(handler) == number:
                 self._ignore(file)
 
     def resume(self, number: int) -> None:
         """Heeds the descriptors of a request again."""
         for file, (handler, events) in list(self._handlers.items()):
-            if _number_of(handler) == number:
+            if _request_of(handler) == number:
                 self._poll.register(file, events)
 
     def wait(
@@ -62,7 +62,7 @@ class Poller:
             handler, _ = self._handlers.get(file, (None, 0))
             if handler is None:  # one before has let go of it
                 continue
-            number = _number_of(handler)
+            number = _request_of(handler)
             if number in held:
                 self._ignore(file)
             else:
@@ -89,7 +89,7 @@ class Poller:
             self._calls.popleft()()
 
 
-def _number_of(handler: "Callable[[], None]") -> "int | None":
+def _request_of(handler: "Callable[[], None]") -> "int | None":
     """The request that a handler works for: its object says so."""
     number = getattr(getattr(handler, "__self__", None), "number", None)
     return number if isinstance(number, int) else None

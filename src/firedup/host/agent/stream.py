@@ -135,7 +135,7 @@ class Work(Body):
         if self.result is None:
             self.is_left = self.is_ready = True
             self.loop.left_threads += 1
-            self.result = describe_error(AgentError("unanswered", self.call.words()))
+            self.result = describe_error(self.call.fault())
 
     def close(self) -> None:
         """Wakes the thread out of its wait, where the work allows that."""

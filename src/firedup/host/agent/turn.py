@@ -8,7 +8,7 @@ import time
 from firedup.host.agent.hand import ANSWER_S, Call, Hands
 from firedup.host.agent.poller import Poller
 from firedup.host.agent.stream import Stream
-from firedup.host.agent.system import AgentError, describe_error
+from firedup.host.agent.system import describe_error
 from firedup.host.agent.wire import DATA_LIMIT, END, EVENT, encode_json, encode_long
 
 TYPE_CHECKING = False
@@ -84,7 +84,7 @@ class Turns(Poller):
         else:
             call.is_cancelled = True
             self._streams.pop(call.number, None)
-            self._fail(call.number, AgentError("unanswered", call.words()))
+            self._fail(call.number, call.fault())
 
     # ---- the ends ----------------------------------------------------------------------------
 
