@@ -38,7 +38,8 @@ async def copy_log(
 ) -> None:
     """Give `write` what `read_log` gives, over one link after the other, each byte once.
 
-    `say` is told what becomes of the link, and of a log that does not answer. Raises LinkError when the host was given up.
+    `say` is told what becomes of the link, and of a log that does not answer. Raises LinkError when
+    the host was given up.
     """
     mark, patience = Bookmark(), patience or Patience()
 
