@@ -30,8 +30,10 @@ class Request:
 
     `tokens` are those that the server says it generated; None when it does not. `events` is how
     many pieces they came in, which speculation makes fewer. `first_tokens`: how many came with the
-    first piece, None when the server does not say. `counts` are the request's own counters of
-    speculation. `error` says why there is no answer, and then the times may be None.
+    first piece, and `most_tokens` with the fullest one; None when the server does not say.
+    `longest_gap_ns` is the longest wait between two pieces, `gaps_ns` the time between tokens where
+    it is known and was asked for. `counts` are the request's own counters of speculation. `error`
+    says why there is no answer, and then the times may be None.
     """
 
     prompt: str  # its id
@@ -43,6 +45,9 @@ class Request:
     tokens: int | None = None
     events: int = 0
     first_tokens: int | None = None
+    most_tokens: int | None = None
+    longest_gap_ns: int | None = None
+    gaps_ns: tuple[int, ...] | None = None
     counts: Counts | None = None
     finish: str | None = None  # "length", "stop"; as the server names it
     text: str = ""
