@@ -12,10 +12,12 @@ from pathlib import Path
 from typing import IO, Any
 
 from firedup.core.error import UsageError
-from firedup.core.prompt import WRITTEN, Message, Prompt, content_key
+from firedup.core.prompt import CATEGORIES, LONG_CONTEXT, WRITTEN, Message, Prompt, content_key
+from firedup.probe.longcontext import DEFAULT_CHARACTERS, build_prompts, load_kinds
 from firedup.probe.promptline import parse_line
 
 BUILT_IN = "built-in"
+PER_CATEGORY = 24
 # A probe asks a few hundred at most; the rest of a data set is only looked at.
 MOST_PROMPTS = 10_000
 MOST_BYTES = 256 * 2**20
@@ -31,15 +33,33 @@ class PromptFile:
     notes: tuple[str, ...] = ()
 
 
+def load_set(
+    categories: Sequence[str] = CATEGORIES,
+    *,
+    seed: int,
+    long_count: int = PER_CATEGORY,
+    long_characters: int = DEFAULT_CHARACTERS,
+) -> tuple[Prompt, ...]:
+    """All prompts of `categories`, to draw from: the written ones, and long ones built by `seed`.
+
+    Raises UsageError for a category that does not exist and a length that cannot be built.
+    """
+    written = load_builtin([name for name in categories if name != LONG_CONTEXT])
+    if LONG_CONTEXT not in categories:
+        return written
+    long = build_prompts(load_kinds(), long_count, seed=seed, characters=long_characters)
+    return (*written, *long)
+
+
 def load_builtin(categories: Sequence[str] = WRITTEN) -> tuple[Prompt, ...]:
-    """The written prompts of `categories`; those with a long context are built (longcontext)."""
+    """The written prompts of `categories`."""
     folder = resources.files("firedup.probe") / "prompts"
     prompts: list[Prompt] = []
     for category in categories:
         if category not in WRITTEN:
             raise UsageError(
-                f"there are no written prompts of the category {category}",
-                todo=f"Choose from {', '.join(WRITTEN)}.",
+                f"there are no prompts of the category {category!r}",
+                todo=f"Choose from {', '.join(CATEGORIES)}.",
             )
         table = tomllib.loads((folder / f"{category}.toml").read_text(encoding="utf-8"))
         prompts += [_make_prompt(category, item) for item in table["prompt"]]
