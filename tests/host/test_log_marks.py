@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -49,6 +50,26 @@ def test_a_log_that_comes_back_under_its_name_has_not_turned(log: Path) -> None:
     log.with_suffix(".away").rename(log)
 
     assert (away["log_size"], marks.look(NOBODY)["log_turn"]) == (-1, 0)
+
+
+def test_a_file_that_the_server_has_open_counts_only_until_another_was_the_log(log: Path) -> None:
+    """The server holds the first file as its output, and something writes to the log by name."""
+    with log.open("wb") as output:
+        server = subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=output)
+    with server:
+        log.write_bytes(b"one\n")
+        marks = LogMarks(str(log))
+        sizes = [marks.look(server.pid)["log_size"]]
+        log.rename(f"{log}.1")
+        sizes.append(marks.look(server.pid)["log_size"])
+        log.write_bytes(b"another\n")
+        sizes.append(marks.look(server.pid)["log_size"])
+        shutil.copyfile(log, f"{log}.2")
+        os.truncate(log, 0)
+        last = marks.look(server.pid)
+
+    assert sizes == [4, 4, 8]
+    assert (last["log_size"], last["log_turn"]) == (0, 2)
 
 
 @given(st.lists(st.sampled_from(["append", "rename", "copytruncate", "delete"]), max_size=12))

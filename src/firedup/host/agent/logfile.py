@@ -68,7 +68,7 @@ class LogMarks:
         is another file, or shorter, or other bytes stand before the offset that was its end then.
         """
         last = self._last
-        facts = mark_log(self.path, pid, last.get("log_size", 0))
+        facts = mark_log(self.path, pid, last)
         before = facts.pop("before", None)
         if last and facts["log_size"] >= 0:
             own, earlier = (_identity(one) for one in (facts, last))
@@ -85,18 +85,22 @@ def _identity(facts: "dict[str, Any]") -> "tuple[Any, Any]":
     return facts.get("log_dev"), facts.get("log_ino")
 
 
-def mark_log(path: str, pid: int, known: int = 0) -> "dict[str, Any]":
+def mark_log(path: str, pid: int, last: "dict[str, Any]") -> "dict[str, Any]":
     """What a sample says of the log: how long it is, which file it is, and marks of its content.
 
     While the log is not there, or empty, the file counts that the process still writes to as its
-    output, when that was the log. `log_head` and `log_tail` are the CRC-32 of its first and of its
-    last 256 bytes, and `before` that of the 256 before the offset `known`, where there is one.
+    output, when that was the log at the `last` look. `log_head` and `log_tail` are the CRC-32 of
+    its first and of its last 256 bytes, `before` that of the 256 before its last end, if it has so
+    many bytes.
     """
     found = _stat_regular(path)
     if found is None or found.st_size == 0:
-        held = find_held(path, pid)
-        if held is not None:
-            path, found = held, _stat_regular(held) or found
+        link = find_held(path, pid)
+        held = _stat_regular(link) if link is not None else None
+        was_log = held is not None and _identity(last) in ((None, None), identity_of(held))
+        if link is not None and was_log:
+            path, found = link, held
+    known = last.get("log_size", 0)
     if found is None:
         return {"log_size": _size_of(path)}
     head = tail = before = None
