@@ -231,6 +231,17 @@ async def test_a_log_that_cannot_be_written(
     )
 
 
+async def test_a_log_that_keeps_nothing_is_refused(
+    site: Site, refuse: Refuse, model: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "nowhere").symlink_to("/dev/null")
+
+    for path in ("/dev/null", str(tmp_path / "nowhere")):
+        told = await refuse(*sglang(site, model), log=path)
+        assert "kept nowhere, so the server could not be watched" in told
+        assert "Leave out --log" in told
+
+
 async def test_a_log_s_folder_is_made(site: Site, model: Path, tmp_path: Path) -> None:
     log = tmp_path / "new" / "folder" / "server.log"
 

@@ -6,10 +6,10 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from firedup.cli.patience import TellingCache
 from firedup.core.block import OPENERS
 from firedup.core.error import UsageError
 from firedup.core.rule import Matcher
-from firedup.profile.cache import Cache
 from firedup.profile.load import load_catalogue
 from firedup.profile.match import CatalogueMatcher
 from firedup.profile.problem import nearest
@@ -18,7 +18,7 @@ from firedup.profile.schema import GENERIC, Catalogue
 
 def read_catalogue(profiles: Sequence[Path] = (), *, engine: str | None = None) -> Catalogue:
     """The whole catalogue and `profiles`. UsageError when no profile is called `engine`."""
-    catalogue = load_catalogue(profiles)
+    catalogue = load_catalogue(profiles, cache=TellingCache.of_user(os.environ))
     known = sorted({*catalogue.engines, GENERIC})
     if engine is not None and engine not in known:
         near = nearest(engine, known)
@@ -37,7 +37,7 @@ def match_log(catalogue: Catalogue, engine: str | None) -> Matcher:
     Those of "generic" would meet almost anything, and are for that `engine` alone.
     """
     rules = catalogue.rules_for(GENERIC if engine == GENERIC else None)
-    return CatalogueMatcher(rules, OPENERS, blobs=Cache.of_user(os.environ))
+    return CatalogueMatcher(rules, OPENERS, blobs=TellingCache.of_user(os.environ))
 
 
 def match_server(catalogue: Catalogue, engine: str | None) -> Matcher:
@@ -50,4 +50,4 @@ def match_server(catalogue: Catalogue, engine: str | None) -> Matcher:
         return match_log(catalogue, engine)
     generic = tuple(e.rule for e in catalogue.entries if e.rule.engine == GENERIC)
     rules = (*catalogue.rules_for(None), *generic)
-    return CatalogueMatcher(rules, OPENERS, blobs=Cache.of_user(os.environ))
+    return CatalogueMatcher(rules, OPENERS, blobs=TellingCache.of_user(os.environ))

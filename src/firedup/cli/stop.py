@@ -34,17 +34,17 @@ def command(
     RUN is a name (the newest run that has it; name~1 is the one before), or an id or its beginning.
     """
     from firedup.cli.drive import run_async
+    from firedup.cli.knowledge import read_catalogue
     from firedup.cli.links import open_links
     from firedup.cli.nodes_again import stop_all_nodes
     from firedup.cli.say import say, say_aside
     from firedup.core.error import FiredupError
     from firedup.core.event import Exited
-    from firedup.profile.load import load_catalogue
     from firedup.session.stop import StuckError, stop_run
     from firedup.view.ended import record_end, tell_end
     from firedup.view.record import render_json
 
-    catalogue = load_catalogue()
+    catalogue = read_catalogue()
 
     async def stop_all() -> None:
         async with open_links() as links:

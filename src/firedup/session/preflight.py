@@ -120,10 +120,20 @@ async def _check_ports(agent: Agent, spec: ServerSpec, own: Collection[int]) -> 
 
 async def _check_log(agent: Agent, path: str) -> list[Finding]:
     facts = (await check_paths(agent, (path,)))[0]
+    if facts.file is not None and facts.file.real_path == _NULL:
+        return [
+            Finding(
+                "log-not-kept",
+                Severity.SEVERE,
+                "What is written to /dev/null is kept nowhere, so the server could not be watched.",
+                (Evidence("file", f"--log {path}"),),
+                "Leave out --log: the log then lies in the run's folder; firedup prune deletes it.",
+            )
+        ]
     text = None
     if facts.exists and facts.file is not None and facts.file.kind == "folder":
         text = f"{path} is a folder"
-    elif facts.file is not None and facts.file.kind == "other" and facts.file.real_path != _NULL:
+    elif facts.file is not None and facts.file.kind == "other":
         text = f"{path} is a pipe or a device, not a file"
     elif facts.exists and not facts.is_writable:
         text = f"{path}: not writable"

@@ -21,7 +21,7 @@ from firedup.host.process import sample_tree, send_signal, wait_gone
 from firedup.host.run import find_run as find_state
 from firedup.profile.cache import Cache
 from firedup.profile.match import CatalogueMatcher
-from firedup.profile.schema import Catalogue
+from firedup.profile.schema import GENERIC, Catalogue
 from firedup.profile.stop import stop_steps
 from firedup.session.clock import HostClock
 from firedup.session.container import stop_container
@@ -62,7 +62,8 @@ async def stop_run(
     if server is not None and run.state.is_server_alive:
 
         def make_matcher(engine: str | None) -> Matcher:
-            rules = catalogue.rules_for(engine)
+            # The rules of a watch, so that what was compiled for that is of use here.
+            rules = catalogue.rules_for(GENERIC if engine == GENERIC else None)
             return CatalogueMatcher(rules, OPENERS, blobs=Cache.of_user(os.environ))
 
         stage = stage or await find_stage(agent, make_matcher, run)
