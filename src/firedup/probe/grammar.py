@@ -54,7 +54,8 @@ class Grammar:
         choices = self._words[word]
         if isinstance(choices, range):
             return str(self._random.choice(choices))
-        return self.draw(word, choices)
+        # A word may have gaps of its own; they are nobody else's.
+        return self.fill(self.draw(word, choices), {})
 
 
 def gaps_of(sentence: str) -> tuple[str, ...]:
