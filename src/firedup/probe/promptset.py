@@ -119,7 +119,8 @@ class _Reading:
                 raise UsageError(
                     f"a line of the file of prompts is longer than {LONGEST_LINE >> 20} MiB",
                     where=f"{self._path}:{number}",
-                    todo="Write one JSON object per line, each with one prompt.",
+                    todo="Write one JSON object per line, each with one prompt; if the file is one "
+                    "JSON list, jq -c '.[]' FILE makes lines of it.",
                 )
             if size > self._most_bytes or len(seen) >= self._most_prompts:
                 self._cut_after = number - 1
