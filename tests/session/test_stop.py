@@ -16,6 +16,7 @@ import pytest
 from port import free_port
 from workbench import LIMIT_S, RUNS, Site, recorded, until
 
+from firedup.core.difference import Change, describe_changes
 from firedup.core.error import RefusedError, UsageError
 from firedup.core.event import LogData
 from firedup.core.model import Snapshot, Stage, Verdict
@@ -25,7 +26,7 @@ from firedup.profile.schema import StopRow
 from firedup.session import stop as stop_module
 from firedup.session.prune import prune_runs
 from firedup.session.registry import Run, find_run, list_runs
-from firedup.session.restart import Change, change_command, describe_changes, restart_run
+from firedup.session.restart import change_command, restart_run
 from firedup.session.stop import StuckError, stop_run
 from firedup.testing.script import End, Http, Script, Stop, line
 

@@ -16,13 +16,13 @@ from firedup.cli.links import LOCAL
 from firedup.cli.option import read_limit
 from firedup.cli.say import say_aside
 from firedup.cli.show import JSON_LINES, Showing, read_showing, show_snapshots
+from firedup.core.difference import Change
 from firedup.core.model import Snapshot
 from firedup.host.base import LinkError
 from firedup.host.link import Agent
 from firedup.profile.schema import Catalogue
 from firedup.profile.words import LOOP_HIGHLIGHT
 from firedup.session.registry import Run
-from firedup.session.restart import Change
 from firedup.session.run import watch_run
 from firedup.session.status import NO_CONCLUSION, exit_status
 from firedup.session.watch import Watching

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from firedup.core.difference import Comparison
 from firedup.core.link import LinkState
 from firedup.core.node import NodeState
 from firedup.core.process import Process
@@ -214,6 +215,7 @@ class Explanation:
     notes: tuple[str, ...] = ()
     gauges: tuple[Gauge, ...] = ()
     tail: tuple[str, ...] = ()  # the log's last lines, where they were asked for
+    since_good: Comparison | None = None  # what is different since the last run that came up
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import replace
 from typing import Any
 
+from firedup.core.difference import Change, describe_changes
 from firedup.core.error import FiredupError
 from firedup.host.link import Agent
 from firedup.profile.schema import Catalogue
@@ -15,9 +16,7 @@ from firedup.session.nodes_launch import check_nodes, launch_nodes
 from firedup.session.nodes_stop import stop_nodes
 from firedup.session.registry import Run
 from firedup.session.restart import (
-    Change,
     change_command,
-    describe_changes,
     find_own_processes,
     make_order,
     stop_told,

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from firedup.core.error import HostError
 from firedup.core.event import Event, LogData
-from firedup.core.model import Snapshot
+from firedup.core.model import Explanation, Snapshot, Stage, Verdict
 from firedup.host.base import OperationError
 from firedup.host.file import append_file
 from firedup.host.link import Agent
@@ -96,6 +96,12 @@ class Recorder:
             self._open = None
 
 
+def has_come_up(explanation: Explanation) -> bool:
+    """Whether the server was ready at any time."""
+    is_ready = explanation.verdict is Verdict.READY
+    return is_ready or any(span.stage is Stage.READY for span in explanation.stages)
+
+
 def make_output(snapshot: Snapshot) -> dict[str, object]:
     """What `ps` shows of a run without reading its log again."""
     explanation = snapshot.explanation
@@ -104,6 +110,8 @@ def make_output(snapshot: Snapshot) -> dict[str, object]:
         "at_ns": snapshot.now_ns,
         "verdict": explanation.verdict,
         "stage": explanation.stage,
+        "was_ready": has_come_up(explanation),
+        "version": explanation.version,
         "cause": cause.failure if cause else None,
         "line": cause.line[:300] if cause else None,
         "acceptance_length": snapshot.acceptance.length if snapshot.acceptance else None,

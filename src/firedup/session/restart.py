@@ -6,9 +6,10 @@ import asyncio
 import shlex
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
+from firedup.core.difference import Change, describe_changes, is_flag
 from firedup.core.error import FiredupError, UsageError
 from firedup.core.model import Ownership
 from firedup.host.base import LinkError
@@ -21,18 +22,6 @@ from firedup.session.registry import Run
 from firedup.session.stop import stop_run
 
 PORT_WAIT_S = 30.0
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """What became of one flag or variable of a command; a side is None where it is not given.
-
-    A flag without a value is "" on the side that has it. `name` of a flag begins with "-".
-    """
-
-    name: str
-    old: str | None
-    new: str | None
 
 
 async def restart_run(
@@ -146,25 +135,10 @@ def change_command(
             continue
         name, has_value, value = word.partition("=")
         values = [value] if has_value else []
-        while not has_value and words and not _is_flag(words[0]):
+        while not has_value and words and not is_flag(words[0]):
             values.append(words.pop(0))
         _put(new_argv, name, values, joined=bool(has_value))
     return new_env, tuple(new_argv)
-
-
-def describe_changes(
-    old_env: Mapping[str, str],
-    old_argv: Sequence[str],
-    env: Mapping[str, str],
-    argv: Sequence[str],
-) -> tuple[Change, ...]:
-    """What is different, flags before variables; the values are as they were given, secrets too."""
-    return tuple(
-        Change(name, before.get(name), after.get(name))
-        for before, after in ((_flags(old_argv), _flags(argv)), (old_env, env))
-        for name in dict.fromkeys([*before, *after])
-        if before.get(name) != after.get(name)
-    )
 
 
 async def wait_for_port(agent: Agent, run: Run, say: Callable[[str], None]) -> None:
@@ -187,16 +161,12 @@ async def wait_for_port(agent: Agent, run: Run, say: Callable[[str], None]) -> N
         return  # the pre-flight of the launch will name the owner
 
 
-def _is_flag(word: str) -> bool:
-    return word.startswith("-") and not word[1:2].isdigit() and word != "-"
-
-
 def _find(argv: Sequence[str], name: str) -> tuple[int, int] | None:
     """Where the last `name` stands with its values: (start, end)."""
     for start in range(len(argv) - 1, 0, -1):
         if argv[start] == name:
             end = start + 1
-            while end < len(argv) and not _is_flag(argv[end]):
+            while end < len(argv) and not is_flag(argv[end]):
                 end += 1
             return start, end
         if argv[start].startswith(name + "="):
@@ -221,18 +191,3 @@ def _put(argv: list[str], name: str, values: list[str], *, joined: bool) -> None
         argv += words
     else:
         argv[place[0] : place[1]] = words
-
-
-def _flags(argv: Sequence[str]) -> dict[str, str]:
-    """Each flag with its values as text; words before the first flag under their own names."""
-    found: dict[str, str] = {}
-    name = ""
-    for word in argv[1:]:
-        if _is_flag(word):
-            name, has_value, value = word.partition("=")
-            found[name] = value if has_value else ""
-        elif name:
-            found[name] = f"{found[name]} {word}".strip()
-        else:
-            found[word] = ""
-    return found

@@ -30,6 +30,7 @@ from firedup.session.history import (
 )
 from firedup.session.hook import Teller, attend_run, run_hooks
 from firedup.session.hookfailure import fetch_hook_failures
+from firedup.session.precedent import find_precedent, launch_of
 from firedup.session.prepared import watch_prepared
 from firedup.session.recorder import Recorder
 from firedup.session.registry import Run
@@ -84,6 +85,7 @@ async def _prepare(
     recorder = Recorder(agent, f"{run.folder}/events.jsonl")
     watch = Watch(agent, pipeline, clock, watching, log=run.log, recorder=recorder)
     watch.contact.run_folder, watch.contact.server_pid = run.folder, begun.pid
+    watch.launch = launch_of(manifest)
     pipeline.feed(begun)
     for note in manifest.notes:
         pipeline.feed(Noted(begun.at_ns, note))
@@ -105,6 +107,7 @@ async def _prepare(
         pipeline.feed(end)
         if not history.has_ended:
             recorder.add(end)
+        watch.precedent = await find_precedent(agent, run)
         watch.feeders = []
         return watch
     generation, offset = pipeline.log_position
@@ -189,7 +192,10 @@ def _add_feeders(watch: Watch, catalogue: Catalogue, run: Run, begun: Begun, sin
             if samples is not None:
                 samples.cancel()
 
-    watch.feeders += [take_samples, take_end]
+    async def look_back(agent: Agent) -> None:
+        watch.precedent = watch.precedent or await find_precedent(agent, run)
+
+    watch.feeders += [take_samples, take_end, look_back]
     if watch.teller is not None:
         watch.feeders.append(partial(attend_run, run.label.id))
     _ask(watch, catalogue, run, begun, server)

@@ -20,6 +20,7 @@ from firedup.profile.pipeline import Pipeline
 from firedup.session.clock import HostClock
 from firedup.session.history import load_history, replay_history
 from firedup.session.hookfailure import fetch_hook_failures
+from firedup.session.recorder import has_come_up
 from firedup.session.registry import Run
 from firedup.store.event import OUTPUT_KINDS, encode_output
 
@@ -176,6 +177,8 @@ async def _judge(
         "verdict": output.verdict,
         "stage": output.stage,
         "cause": output.cause,
+        "was_ready": has_come_up(explanation),
+        "version": explanation.version,
     }
     if run.is_alive:  # nothing is settled yet
         return output

@@ -9,6 +9,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import replace
 from typing import Any
 
+from firedup.core.difference import Launch
 from firedup.core.error import HostError
 from firedup.core.event import (
     DeadlinePassed,
@@ -25,6 +26,7 @@ from firedup.session.contact import Contact
 from firedup.session.hook import Teller
 from firedup.session.intake import Intake
 from firedup.session.linked import Patience, run_linked
+from firedup.session.precedent import Precedent, with_precedent
 from firedup.session.prober import Prober
 from firedup.session.recorder import Recorder, make_output
 from firedup.session.watching import Watching
@@ -66,6 +68,8 @@ class Watch:
         self.feeders: list[Feeder] = [self.intake.follow]
         self.teller: Teller | None = None
         self.log = log
+        self.launch: Launch | None = None  # with what a run was launched
+        self.precedent: Precedent | None = None  # the last one like it that came up
         self.patience = Patience(watching.lost_after_s)
         self._recorder = recorder
         self._changed = asyncio.Event()
@@ -92,6 +96,9 @@ class Watch:
         """The present snapshot. While the link is down it is that of the host's last word."""
         contact = self.contact
         snapshot = self.pipeline.snapshot(contact.now_ns(), contact.wall_ns())
+        if self.precedent is not None and self.launch is not None:
+            told = with_precedent(snapshot.explanation, self.precedent, self.launch)
+            snapshot = replace(snapshot, explanation=told)
         link = contact.state()
         return snapshot if link is None else replace(snapshot, link=link)
 

@@ -6,6 +6,7 @@ from datetime import UTC, tzinfo
 
 from firedup.core.model import Explanation, Gauge, Stage, Verdict
 from firedup.view.cause import MOST_FOLLOWED, render_cause, render_findings, render_followed
+from firedup.view.comparison import render_comparison
 from firedup.view.doubt import render_notes, render_way_out
 from firedup.view.headline import render_headline, render_section
 from firedup.view.paper import COMPACT_BELOW, Paper, count_columns, pad
@@ -54,6 +55,7 @@ def render_explanation(
         )
     most = MOST_OF_ALL if has_all else MOST_FOLLOWED
     followed = render_followed(explanation.followed, paper, cause=explanation.cause, most=most)
+    lines += render_comparison(explanation.since_good, paper, has_all=has_all)
     lines += render_section("what followed", followed, paper)
     findings = render_findings(explanation.findings, paper, has_all=has_all)
     lines += render_section("findings", findings, paper)

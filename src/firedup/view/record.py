@@ -16,6 +16,7 @@ from firedup.core.model import (
     Progress,
     StageSpan,
 )
+from firedup.view.comparison import record_comparison
 from firedup.view.quantity import render_rfc3339
 from firedup.view.redact import printable_block, redact
 
@@ -66,6 +67,7 @@ def record_explanation(explanation: Explanation, *, path: str | None = None) -> 
         "notes": list(explanation.notes),
         "gauges": [_gauge(gauge) for gauge in explanation.gauges],
         "tail": list(explanation.tail),
+        "since_good": record_comparison(explanation.since_good),
     }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from firedup.core.model import Acceptance, Snapshot, State, Verdict
 from firedup.view.cause import render_cause, render_findings, render_followed
+from firedup.view.comparison import render_comparison
 from firedup.view.doubt import render_notes, render_way_out
 from firedup.view.headline import render_headline, render_section
 from firedup.view.nodes import find_log_host, say_nodes
@@ -43,8 +44,9 @@ def render_statement(snapshot: Snapshot, paper: Paper) -> str:
         lines += render_section(
             "cause", render_cause(explanation.cause, paper), paper, is_joined=True
         )
-        followed = render_followed(explanation.followed, paper, cause=explanation.cause)
-        lines += render_section("what followed", followed, paper)
+    lines += render_comparison(explanation.since_good, paper)
+    followed = render_followed(explanation.followed, paper, cause=explanation.cause)
+    lines += render_section("what followed", followed, paper)
     lines += render_section("findings", render_findings(explanation.findings, paper), paper)
     lines += render_section("notes", render_notes(explanation, paper), paper)
     lines += render_way_out(explanation, paper)
