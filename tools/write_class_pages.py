@@ -16,6 +16,7 @@ FOLDER = Path("docs/reference/failures")
 NOTE = "Written by `python -m tools.write_class_pages --write` from the catalogue."
 ROLES = {
     Role.CAUSE: "the cause",
+    Role.KIND: "names the kind of what its form shows to be a failure",
     Role.WRAPPER: "reports that something else failed",
     Role.VICTIM: "follows from a failure elsewhere",
     Role.TEARDOWN: "belongs to the end",

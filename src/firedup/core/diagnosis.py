@@ -127,7 +127,8 @@ class Diagnosis:
         if cause is None:
             return 0.0
         has_wrapper = any(s.role is Role.WRAPPER for s in self._suspects)
-        if cause.rule is not None:
+        suspect = next((s for s in self._suspects if _is_line_of(s, cause)), None)
+        if cause.rule is not None and (suspect is None or suspect.role is not None):
             return 0.95 if has_wrapper else 0.9
         return 0.75 if has_wrapper else 0.6
 

@@ -19,6 +19,7 @@ class Role(StrEnum):
     TEARDOWN = "teardown"  # belongs to an orderly or forced end
     BENIGN = "benign"  # looks alarming and is harmless
     GAUGE = "gauge"  # a reading, such as the acceptance length
+    KIND = "kind"  # names the class of what is a failure by its form; makes no line one
 
 
 class Edge(StrEnum):
@@ -92,9 +93,12 @@ class Matcher(Protocol):
     def scan(self, block: bytes) -> list[int]:
         """Positions in `block`, ascending, of what matters.
 
-        At least one lies inside each line that any rule except a gauge, or any opener of a
-        multi-line message, matches. There may be more, never fewer.
+        At least one lies inside each line that any rule except a gauge or a kind, or any opener
+        of a multi-line message, matches. There may be more, never fewer.
         """
 
     def match(self, line: Line) -> tuple[Hit, ...]:
-        """All rules, gauges included, that `line.written` meets, in catalogue order."""
+        """All rules, gauges included, that `line.written` meets, in catalogue order; kinds last.
+
+        Kinds are looked for only where the line names an exception.
+        """

@@ -108,10 +108,14 @@ def writer_of(source: Source) -> str:
 
 
 def role_of(hits: Iterable[Hit]) -> tuple[Role | None, Rule | None, Rule | None]:
-    """The role of a line, the rule that gives it, and the rule that names a failure class."""
-    with_role = [hit.rule for hit in hits if hit.rule.role is not None]
+    """The role of a line, the rule that gives it, and the rule that names a failure class.
+
+    A rule that only names the kind counts where no other rule speaks, and leaves the role open.
+    """
+    found = [hit.rule for hit in hits if hit.rule.role is not None]
+    with_role = [rule for rule in found if rule.role is not Role.KIND]
     if not with_role:
-        return None, None, None
+        return None, None, next((r for r in found if r.engine is not None), next(iter(found), None))
     named = next((rule for rule in with_role if rule.failure is not None), None)
     own = [rule for rule in with_role if rule.engine is not None] or with_role
     for role in _CAUTION:

@@ -35,7 +35,12 @@ def _kind(rule: Rule) -> Iterator[tuple[str, str | None]]:
     if rule.stage and not rule.edge and not judges:
         yield "has stage without edge", 'Say edge = "begin", "progress" or "end".'
     if rule.failure and not rule.role:
-        yield "has class without role", 'Say role = "cause", "wrapper", "victim" or "teardown".'
+        yield (
+            "has class without role",
+            'Say role = "cause", "kind", "wrapper", "victim" or "teardown".',
+        )
+    if rule.role is Role.KIND and not rule.failure:
+        yield 'has role = "kind" without class', "Say which class of failure it names."
     if rule.is_stop and not rule.role:
         yield "has stop without role", 'Say role = "teardown".'
     names = Expression(rule.pattern).names()
@@ -46,7 +51,8 @@ def _kind(rule: Rule) -> Iterator[tuple[str, str | None]]:
 def _texts(rule: Rule) -> Iterator[tuple[str, str | None]]:
     if (rule.failure or rule.finding) and not rule.meaning:
         yield "needs meaning", "One sentence that a user understands."
-    if rule.failure and rule.role is Role.CAUSE and not (rule.remedy or rule.remedies):
+    is_shown = rule.role in (Role.CAUSE, Role.KIND)
+    if rule.failure and is_shown and not (rule.remedy or rule.remedies):
         yield "needs remedy", "Say what the user can do."
     if not rule.source:
         yield "needs source", "Say who prints the line, such as 'sglang model_runner.py'."

@@ -36,13 +36,15 @@ class Rivals:
         """The other rules that contradict `rule` about a line of its own.
 
         Those are rules of the same engine, and shared ones when `rule` has no role: where it has
-        one, an engine's own word outweighs the shared rule's.
+        one, an engine's own word outweighs the shared rule's. What only names a kind contradicts
+        nothing: it yields to all others, and to its like that come before it.
         """
         found = (self._rules[index] for index in sorted(self._set.Match(line.encode()) or ()))
         return [
             rival
             for rival in found
-            if (rival.engine == rule.engine or (rival.engine is None and rule.role is None))
+            if rival.role is not Role.KIND
+            and (rival.engine == rule.engine or (rival.engine is None and rule.role is None))
             and rival.name != rule.name
             and not are_disjoint(rule, rival)
         ]

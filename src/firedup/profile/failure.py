@@ -123,7 +123,8 @@ def with_class(entry: Entry, classes: Mapping[str, FailureClass]) -> Entry | Pro
 
 
 def _filled(rule: Rule, described: FailureClass) -> Rule:
-    has_remedy = bool(rule.remedy or rule.remedies) or rule.role is not Role.CAUSE
+    is_shown = rule.role in (Role.CAUSE, Role.KIND)
+    has_remedy = bool(rule.remedy or rule.remedies) or not is_shown
     return replace(
         rule,
         meaning=rule.meaning or described.meaning,

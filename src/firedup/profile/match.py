@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import re2
@@ -11,6 +12,9 @@ from firedup.core.rule import Hit, Role, Rule
 from firedup.profile.regex import Expression
 from firedup.profile.scan import Blobs, make_filter, make_scanner
 from firedup.profile.schema import Catalogue
+
+# A kind is asked for only where an exception is named: few lines do, and openers find them all.
+_NAMED = re.compile(rb"[A-Za-z_](?:Error|Exception|Timeout|Exit|Expired|Unavailable)\b")
 
 
 class CatalogueMatcher:
@@ -29,14 +33,15 @@ class CatalogueMatcher:
         blobs: Blobs | None = None,
         uses_hyperscan: bool = True,
     ) -> None:
-        self._rules = tuple(rules)
-        self._compiled: dict[int, re2._Regexp] = {}
-        patterns = [rule.pattern for rule in rules]
+        self._rules = tuple(rule for rule in rules if rule.role is not Role.KIND)
+        self._kinds = tuple(rule for rule in rules if rule.role is Role.KIND)
+        self._compiled: dict[str, re2._Regexp] = {}
+        patterns = [rule.pattern for rule in self._rules]
         self._filter = make_filter(patterns, blobs, uses_hyperscan=uses_hyperscan)
         self._gauge_literals = tuple(
             dict.fromkeys(rule.literal.encode() for rule in rules if rule.literal)
         )
-        scanned = [rule.pattern for rule in rules if rule.role is not Role.GAUGE]
+        scanned = [rule.pattern for rule in self._rules if rule.role is not Role.GAUGE]
         self._scanner = make_scanner([*scanned, *openers], blobs, uses_hyperscan=uses_hyperscan)
 
     @property
@@ -49,11 +54,14 @@ class CatalogueMatcher:
         return self._scanner.scan(block)
 
     def match(self, line: Line) -> tuple[Hit, ...]:
-        """All rules that what was written meets, in the order of the rules given."""
+        """All rules that what was written meets, in the order of the rules given; kinds last."""
         data = line.written.encode(errors="replace")
+        rules = [self._rules[index] for index in self._filter.candidates(data)]
+        if _NAMED.search(data):
+            rules += self._kinds
         hits = []
-        for index in self._filter.candidates(data):
-            found = self._regexp(index).search(data)
+        for rule in rules:
+            found = self._regexp(rule.pattern).search(data)
             if found is None:
                 continue
             captures = {
@@ -61,13 +69,13 @@ class CatalogueMatcher:
                 for name, value in found.groupdict().items()
                 if value is not None
             }
-            hits.append(Hit(self._rules[index], line, captures))
+            hits.append(Hit(rule, line, captures))
         return tuple(hits)
 
-    def _regexp(self, index: int) -> re2._Regexp:
-        if index not in self._compiled:
-            self._compiled[index] = Expression(self._rules[index].pattern).compile_re2()
-        return self._compiled[index]
+    def _regexp(self, pattern: str) -> re2._Regexp:
+        if pattern not in self._compiled:
+            self._compiled[pattern] = Expression(pattern).compile_re2()
+        return self._compiled[pattern]
 
 
 def build_matcher(
