@@ -17,7 +17,7 @@ from firedup.session.container import take_spec
 from firedup.session.order import Order
 from firedup.session.restart import restart_run
 from firedup.session.stop import stop_run
-from firedup.testing.script import End, Script, line
+from firedup.testing.script import End, Http, Script, line
 
 STANDIN = Path(__file__).parent.parent / "standin"
 LOADING = Script((line(0, "Load weight begin"),), end=None)
@@ -84,6 +84,87 @@ async def test_the_end_of_the_container_is_the_end_of_the_run(
     assert last.exit_signal == signal.SIGKILL
     assert last.explanation.cause is not None
     assert last.explanation.cause.failure == "host-out-of-memory"
+
+
+@pytest.mark.parametrize("detach", [(), ("-d",)])
+async def test_that_memory_was_the_reason_is_known_of_a_container_that_was_removed(
+    site: Site, standin: Path, detach: tuple[str, ...]
+) -> None:
+    command = site.serve(site.fake(LOADING))
+    run = await site.launch(("docker", "run", "--rm", *detach, "sglang:x", *command))
+    await until(site.watch(run), lambda s: s.processes and has_reader(standin))
+    own = inside(standin)["pid"]
+    (folder,) = (standin / "containers").iterdir()
+    (folder / "oom").touch()
+    os.kill(own, signal.SIGKILL)
+    last = await site.conclude(run)
+
+    assert last.exit_signal == signal.SIGKILL
+    assert last.explanation.cause is not None
+    assert last.explanation.cause.failure == "host-out-of-memory"
+
+
+async def test_that_memory_was_not_the_reason_is_known_too(site: Site, standin: Path) -> None:
+    command = site.serve(site.fake(LOADING))
+    run = await site.launch(("docker", "run", "--rm", "sglang:x", *command))
+    await until(site.watch(run), lambda s: s.processes and has_reader(standin))
+    os.kill(inside(standin)["pid"], signal.SIGKILL)
+    last = await site.conclude(run)
+
+    assert last.explanation.cause is not None
+    assert last.explanation.cause.failure == "killed"
+    assert json.loads(Path(run.folder, "exit.json").read_text())["oom_killed"] is False
+
+
+def has_reader(standin: Path) -> bool:
+    """Whether somebody waits for the container's status, which goes with it."""
+    return any(standin.glob("containers/*/reader.*"))
+
+
+@pytest.mark.parametrize("way", ["-e", "--env", "-e NAME", "--env-file", "compose"])
+async def test_a_key_that_only_the_container_has_is_found_on_the_host(
+    site: Site, tmp_path: Path, way: str
+) -> None:
+    command, outside = keyed(site), free_port()
+    file = tmp_path / "keys.env"
+    file.write_text("# keys\nLLAMA_API_KEY=rosebud\n")
+    published = ("-p", f"127.0.0.1:{outside}:{site.port}", "llama.cpp:x", *command)
+    words: dict[str, tuple[str, ...]] = {
+        "-e": ("-e", "LLAMA_API_KEY=rosebud"),
+        "--env": ("--env", "LLAMA_API_KEY=rosebud"),
+        "-e NAME": ("-e", "LLAMA_API_KEY"),
+        "--env-file": ("--env-file", str(file)),
+    }
+    if way == "compose":
+        service = {
+            "image": "llama.cpp",
+            "command": list(command),
+            "environment": {"LLAMA_API_KEY": "rosebud"},
+            "ports": [f"{outside}:{site.port}"],
+        }
+        (tmp_path / "compose.yaml").write_text(json.dumps({"services": {"llm": service}}))
+        argv = ("docker", "compose", "-f", str(tmp_path / "compose.yaml"), "up")
+    else:
+        argv = ("docker", "run", "-d", *words[way], *published)
+    env = (("LLAMA_API_KEY", "rosebud"),) if way == "-e NAME" else ()
+    run = await site.launch(argv, env=env)
+
+    # The first request may come before it is noted which container it is.
+    ready = await until(site.watch(run, until="exit"), lambda s: s.checks.token)
+    await stop_run(site.agent, site.catalogue, run, say=lambda _: None)
+
+    assert ready.checks.token is True
+    if way in ("--env-file", "compose"):
+        assert "rosebud" not in Path(run.folder, "manifest.json").read_text()
+
+
+def keyed(site: Site) -> tuple[str, ...]:
+    """The command of a server that answers nobody without the key "rosebud"."""
+    text = "0.00.300.000 I main: server is listening on http://127.0.0.1:@PORT@"
+    lines = (line(0, "0.00.010.000 I main: loading model"), line(0, text))
+    http = Http(open_s=0, health=((0, 200),), api_key="rosebud")
+    program = site.fake(Script(lines, http), "llama-server")
+    return (program, "-m", "x.gguf", "--port", str(site.port))
 
 
 async def test_the_status_of_a_server_that_ends_by_itself_is_the_runs(site: Site) -> None:

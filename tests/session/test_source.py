@@ -25,7 +25,7 @@ from firedup.host.pour import Output, run_short
 from firedup.host.source import parse_source
 from firedup.session.source import watch_source
 from firedup.session.watch import Watching
-from firedup.testing.script import End, Script, line
+from firedup.testing.script import End, Http, Script, line
 
 STANDIN = Path(__file__).parent.parent / "standin"
 Docker = Callable[..., str]
@@ -141,7 +141,7 @@ async def test_a_container_that_has_ended_is_explained_at_once(
 async def test_last_words_that_could_not_be_read_in_time_are_said_to_be_missing(
     site: Site, docker: Docker, watch: WatchSource, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("firedup.session.source.LAST_READ_S", 0.0)
+    monkeypatch.setattr("firedup.session.spout.LAST_READ_S", 0.0)
     program = site.fake(Script((line(0, "Load weight begin"),), end=None))
     docker("run", "-d", "--name", "sgl", "sglang:x", *site.serve(program))
     snapshots = watch("docker:sgl")
@@ -168,6 +168,59 @@ async def test_the_status_of_a_container_that_is_removed_is_known(
 
     assert last.explanation.verdict is Verdict.CRASHED
     assert last.exit_signal == signal.SIGSEGV
+
+
+@pytest.mark.parametrize(
+    ("program", "was_memory", "cause"),
+    [
+        ("docker", True, "host-out-of-memory"),
+        ("docker", False, "killed"),
+        ("podman", True, "killed"),  # it keeps no such events
+    ],
+)
+async def test_why_a_container_that_was_removed_was_killed_is_asked_of_past_events(
+    site: Site,
+    docker: Docker,
+    watch: WatchSource,
+    standin: Path,
+    program: str,
+    was_memory: bool,
+    cause: str,
+) -> None:
+    server = site.fake(Script((line(0, "Load weight begin"),), end=None))
+    words = ("run", "-d", "--rm", "--name", "sgl", "sglang:x", *site.serve(server))
+    docker(*words, program=program)
+    snapshots = watch(f"{program}:sgl")
+    await until(snapshots, lambda _: [*standin.glob("containers/*/reader.*")])
+    (folder,) = (standin / "containers").iterdir()
+    if was_memory:
+        (folder / "oom").touch()
+    os.kill(snapshot_pid(folder), signal.SIGKILL)
+
+    last = await last_of(snapshots)
+
+    assert last.exit_signal == signal.SIGKILL
+    assert last.explanation.cause is not None
+    assert last.explanation.cause.failure == cause
+    has_doubt = any("cannot be known" in note for note in last.explanation.notes)
+    assert has_doubt == (program == "podman")
+
+
+async def test_a_key_that_only_the_container_has_is_found_by_its_engine(
+    site: Site, docker: Docker, watch: WatchSource
+) -> None:
+    text = "0.00.300.000 I main: server is listening on http://127.0.0.1:@PORT@"
+    http = Http(open_s=0, health=((0, 200),), api_key="rosebud")
+    program = site.fake(Script((line(0, text),), http), "llama-server")
+    outside = free_port()
+    published = ("-p", f"127.0.0.1:{outside}:{site.port}", "-e", "LLAMA_API_KEY=rosebud")
+    command = (program, "-m", "x.gguf", "--port", str(site.port))
+    docker("run", "-d", "--name", "lc", *published, "llama.cpp:x", *command)
+
+    last = await last_of(watch("docker:lc"))
+
+    assert last.checks.token is True
+    assert last.explanation.verdict is Verdict.READY
 
 
 async def test_a_container_that_is_not_there_is_a_mistake_of_the_user(

@@ -156,6 +156,8 @@ def shim(one: Container, report: int) -> None:
         proxy.kill()
     code = 128 - status if status < 0 else status
     oom = (one.folder / "oom").exists()
+    for action in ("oom", "die") if oom else ("die",):
+        note_event(one, action)
     one.change(status=EXITED, pid=0, code=code, oom=oom, finished=write_stamp(time.time_ns()))
     policy = state.get("restart") or "no"
     if code and policy.startswith(("always", "on-failure")) and not (one.folder / "stop").exists():
@@ -166,6 +168,33 @@ def shim(one: Container, report: int) -> None:
         import shutil
 
         shutil.rmtree(one.folder)
+
+
+def note_event(one: Container, action: str) -> None:
+    at_ns = time.time_ns()
+    event = {
+        "status": action, "id": one.folder.name, "from": one.state["image"], "Type": "container",
+        "Action": action, "Actor": {"ID": one.folder.name, "Attributes": {}}, "scope": "local",
+        "time": at_ns // 10**9, "timeNano": at_ns,
+    }  # fmt: skip
+    with (ROOT / "events.jsonl").open("a") as file:
+        file.write(json.dumps(event) + "\n")
+
+
+def print_events(since: str, until: str, filters: list[str], *, is_podman: bool) -> None:
+    """Past events alone, of one container and of some kinds; Podman tells none of memory."""
+    pairs = [text.split("=", 1) for text in filters]
+    names = [value for key, value in pairs if key == "container"]
+    kinds = [value for key, value in pairs if key == "event"]
+    path = ROOT / "events.jsonl"
+    for row in path.read_text().splitlines() if path.exists() else ():
+        event = json.loads(row)
+        if not read_stamp(since) <= event["timeNano"] <= read_stamp(until):
+            continue
+        if event["id"] not in names or event["Action"] not in kinds:
+            continue
+        if not is_podman:
+            sys.stdout.write(f"{row}\n")
 
 
 def wait_for_readers(one: Container) -> None:

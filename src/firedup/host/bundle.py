@@ -29,6 +29,7 @@ MODULES = (  # in the order in which they need one another
     "diag",
     "port",
     "memory",
+    "engine",
     "carry",
     "carried",
     "begin",

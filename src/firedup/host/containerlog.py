@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from firedup.core.error import UsageError
+from firedup.host.agent.engine import read_events
 from firedup.host.base import LinkError, OperationError, Trouble
 from firedup.host.container import Container
 from firedup.host.link import Agent
@@ -69,6 +70,25 @@ class ContainerLog:
     def decoder(self) -> Decoder:
         """For what `argv` prints."""
         return StampedLines()
+
+    async def recall_memory(self, agent: Agent, standing: Standing, wall_ns: int) -> bool | None:
+        """Whether the start that stood so lacked memory, by the events until `wall_ns`.
+
+        For a container that was removed at its end. None when the engine tells nothing of its end,
+        as Podman does not.
+        """
+        span = (
+            "--since",
+            write_time(standing.started_wall_ns or 0),
+            "--until",
+            write_time(wall_ns),
+        )
+        container = standing.start.partition(" ")[0]
+        wanted = (f"container={container}", "event=oom", "event=die")
+        filters = tuple(word for one in wanted for word in ("--filter", one))
+        words = (self.program, "events", *span, *filters, "--format", "{{json .}}")
+        output = await run_short(agent, words)
+        return read_events(output.out.decode("utf-8", "replace")) if output.code == 0 else None
 
     async def look(self, agent: Agent) -> Standing:
         """What the container engine says.

@@ -15,7 +15,8 @@ _MARGIN_S = 10.0  # the agent's own time-out comes first
 class KeySource:
     """Where on the host the API key is found; it is used there and never sent over the link.
 
-    One of `run` (a run folder), `pid` or `file` (its first line). In a command line the options
+    One of `run` (a run folder), `pid` or `file` (its first line); `container` are the words of a
+    container engine's client and a name, also beside a `pid`. In a command line the options
     named in `options` and `file_options` (which name a file) are looked at, then the variables
     named in `env`. `abbreviates`: beginnings of long options count. `separator` ends the first of
     several keys.
@@ -25,6 +26,7 @@ class KeySource:
     pid: int | None = None
     start_ticks: int | None = None
     file: str | None = None
+    container: tuple[str, ...] = ()
     options: tuple[str, ...] = ("--api-key",)
     file_options: tuple[str, ...] = ()
     env: tuple[str, ...] = ()
@@ -91,6 +93,7 @@ def _encode_source(source: KeySource) -> dict[str, Any]:
         "pid": source.pid,
         "start_ticks": source.start_ticks,
         "file": source.file,
+        "container": list(source.container),
         "options": list(source.options),
         "file_options": list(source.file_options),
         "env": list(source.env),

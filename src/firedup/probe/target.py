@@ -65,17 +65,22 @@ def make_target(
     *,
     run_folder: str | None = None,
     process: tuple[int, int] | None = None,
+    container: tuple[str, ...] = (),
 ) -> Target:
-    """The target of a run (`run_folder`) or of a process (`process`: pid and start ticks)."""
+    """The target of a run (`run_folder`) or of a process (`process`: pid and start ticks).
+
+    `container`: the words that run a container engine's client, and the container with the server.
+    """
     http = profile.http if profile and profile.http.health else _UNKNOWN
     pid, start_ticks = process or (None, None)
     key = None
-    if profile is not None and (run_folder is not None or pid is not None):
+    if profile is not None and (run_folder is not None or pid is not None or container):
         command = profile.command
         key = KeySource(
             run=run_folder,
             pid=pid,
             start_ticks=start_ticks,
+            container=container,
             options=command.api_key,
             file_options=command.api_key_file,
             env=command.api_key_env,

@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import aclosing
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 
 from firedup.core.error import UsageError
 from firedup.core.event import Begun, Ended, Exited, LogData
@@ -30,6 +29,7 @@ from firedup.session.path import path_on
 from firedup.session.prepared import prepare_linked
 from firedup.session.sample import feed_samples
 from firedup.session.watch import Watch, Watching
+from firedup.session.watching import make_pipeline
 
 _NS = 1_000_000_000
 # A log that nobody writes and that was last written longer ago than this tells of the past.
@@ -86,13 +86,7 @@ async def _prepare(
     if facts is not None and facts.kind == "folder":
         raise UsageError(f"{path} is a directory, not a log", todo="Name the log file in it.")
     clock = await HostClock.read(agent)
-    pipeline = Pipeline(
-        matcher,
-        year=datetime.fromtimestamp(clock.wall_ns() / _NS, UTC).year,
-        engine=engine,
-        tail_lines=watching.tail_lines,
-        highlight=watching.highlight,
-    )
+    pipeline = make_pipeline(matcher, clock.wall_ns(), watching, engine=engine)
     watch = Watch(agent, pipeline, clock, watching, log=path)
     begun = Begun(clock.boottime_ns(), clock.wall_ns(), ServerSpec(engine=engine), log=path)
     guide = _Guide(watch, catalogue, begun, engine, past=facts)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from firedup.core.error import HostError, UsageError
 from firedup.host.base import OperationError
+from firedup.host.containerlog import ContainerLog
 from firedup.host.link import Agent
 from firedup.host.source import Source
 from firedup.host.standing import Standing
@@ -33,3 +34,20 @@ async def look_patiently(agent: Agent, source: Source, note: Callable[[str], Non
                 raise
             note(error.what)
         await asyncio.sleep(LOOK_S)
+
+
+async def recall_memory(
+    agent: Agent, source: ContainerLog, standing: Standing, wall_ns: int
+) -> bool | None:
+    """Whether a container that stood so and is gone had too little memory; None if nobody knows.
+
+    `wall_ns` is now by the host's wall clock.
+    """
+    if not standing.started_wall_ns:
+        return None
+    try:
+        return await source.recall_memory(agent, standing, wall_ns)
+    except HostError:
+        if not agent.is_alive:
+            raise
+        return None

@@ -62,15 +62,17 @@ def ask_through(
     process: ProcessFacts | None,
     pod: Pod | None,
     *,
+    container: tuple[str, ...] = (),
     is_on_host: bool,
 ) -> None:
     """Let a prober ask the server that has `begun`.
 
-    `process` is its main process where the host shows it, `is_on_host` says that the port is its
-    own there, with no proxy in between. A `pod` is asked from inside.
+    `process` is its main process where the host shows it, `container` its container as
+    `make_target` takes it. `is_on_host` says that the port is its own there, with no proxy in
+    between. A `pod` is asked from inside.
     """
     identity = (process.pid, process.start_ticks) if process is not None else None
-    target = make_target(watch.agent, begun.spec, profile, process=identity)
+    target = make_target(watch.agent, begun.spec, profile, process=identity, container=container)
 
     async def find_own(agent: Agent) -> frozenset[int]:
         if identity is None:

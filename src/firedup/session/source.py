@@ -4,43 +4,40 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import aclosing, suppress
+from contextlib import aclosing
 from dataclasses import replace
-from datetime import UTC, datetime
 
-from firedup.core.event import Begun, Exited, LogData, Noted
+from firedup.core.event import Begun, Exited, Noted
 from firedup.core.model import ServerSpec, Snapshot
 from firedup.core.rule import Matcher
-from firedup.host.frame import Data
+from firedup.host.containerlog import ContainerLog
 from firedup.host.link import Agent
 from firedup.host.podlog import PodLog
-from firedup.host.pour import pour
 from firedup.host.process import ProcessFacts
 from firedup.host.source import Source, wait_status
-from firedup.host.stamp import Cursor, Poured, Sifter, StampedLines
 from firedup.host.standing import Standing, split_status
 from firedup.profile.command import complete_command, read_command
-from firedup.profile.pipeline import Pipeline
 from firedup.profile.schema import Catalogue
 from firedup.session.clock import HostClock
 from firedup.session.find import find_told
-from firedup.session.look import LOOK_S, look_patiently
+from firedup.session.look import LOOK_S, look_patiently, recall_memory
 from firedup.session.prepared import watch_prepared
 from firedup.session.reach import ask_through, reach
 from firedup.session.sample import feed_samples
+from firedup.session.spout import DRAIN_S, Spout
 from firedup.session.watch import Watch, Watching
+from firedup.session.watching import make_pipeline
 
-_NS = 1_000_000_000
 WAIT_PAUSE_S = 1.0
-# After the end: how long its last words may take on the way, and the reading of all that is kept.
-DRAIN_S, LAST_READ_S = 2.0, 20.0
-AGAIN_S, AGAIN_LAST_S = 0.2, 3.0
-# Lines written within this time are told as one piece.
-TOGETHER_NS = 100_000_000
 _INSIDE = 1  # the number of a container's main process as seen in there
 APPROXIMATE = (
     "the log comes from a program that keeps it ({0}): what the server prints without a line "
     "break is seen late, and after a broken link lines are known again by their times"
+)
+
+UNKNOWN_REASON = (
+    "the container was removed at its end, and {0} remembers nothing of it: whether it lacked "
+    "memory cannot be known"
 )
 
 
@@ -61,20 +58,14 @@ async def watch_source(
     async def prepare(agent: Agent) -> Watch:
         standing = await source.look(agent)
         clock = await HostClock.read(agent)
-        pipeline = Pipeline(
-            matcher,
-            year=datetime.fromtimestamp(clock.wall_ns() / _NS, UTC).year,
-            engine=engine,
-            tail_lines=watching.tail_lines,
-            highlight=watching.highlight,
-        )
+        pipeline = make_pipeline(matcher, clock.wall_ns(), watching, engine=engine)
         watch = Watch(agent, pipeline, clock, watching, log=source.word)
         tap = _Tap(watch, catalogue, source, engine)
         watch.feed(Noted(clock.boottime_ns(), APPROXIMATE.format(source.word.partition(":")[0])))
         watch.feeders = [tap.attend]
         if not standing.is_waiting:
             # Nothing that the log says is believed before it is known how its server stands.
-            await tap.read_past(agent, standing)
+            await tap.spout.read_once(agent, standing)
             await tap.take_up(agent, standing)
             if not standing.is_running:
                 watch.feeders = []
@@ -86,7 +77,7 @@ async def watch_source(
 
 
 class _Tap:
-    """Reads the log, watches the server's process tree and its end, over any number of links."""
+    """Watches the server's process tree and its end beside its log, over any number of links."""
 
     def __init__(
         self, watch: Watch, catalogue: Catalogue, source: Source, engine: str | None
@@ -95,24 +86,16 @@ class _Tap:
         self._catalogue = catalogue
         self._source = source
         self._engine = engine
-        self._cursor = Cursor()
-        self._offset = 0
+        self.spout = Spout(watch, source)
         self._start: str | None = None
         self._pid = _INSIDE
-        self._dry = asyncio.Event()  # the printing program has ended
         self._has_ended = False
-
-    # ---- the log -----------------------------------------------------------------------------
-
-    async def read_past(self, agent: Agent, standing: Standing) -> None:
-        """What was written before the watch began has only the log's own clock."""
-        await self._pour_once(agent, standing, follows=False)
 
     async def take_up(self, agent: Agent, standing: Standing) -> ProcessFacts | None:
         """Take the start that goes on, or how the last one ended; its process where it is seen."""
         process = None
         if standing.is_running and standing.pid is not None:
-            begun_ns = standing.started_wall_ns and self._boottime_of(standing.started_wall_ns)
+            begun_ns = standing.started_wall_ns and self.spout.boottime_of(standing.started_wall_ns)
             process = await find_told(agent, standing.pid, begun_ns)
         if standing.start != self._start:
             self._adopt(standing, process)
@@ -120,75 +103,23 @@ class _Tap:
                 self._feed_end(standing)
         return process
 
-    async def _pour(self, agent: Agent, standing: Standing) -> None:
-        """Follow the log; the printing program is started again whenever it ends."""
-        pause_s = AGAIN_S
-        while True:
-            before = self._offset
-            await self._pour_once(agent, standing, follows=True)
-            self._dry.set()
-            pause_s = AGAIN_S if self._offset > before else min(pause_s * 2, AGAIN_LAST_S)
-            await asyncio.sleep(pause_s)
-
-    async def _pour_once(self, agent: Agent, standing: Standing, *, follows: bool) -> None:
-        sifter, decoder = Sifter(self._cursor), self._source.decoder()
-        argv = self._source.argv(standing, self._cursor, follows=follows)
-        stream = pour(agent, argv, merges=self._source.merges)
-        try:
-            async for message in stream:
-                if isinstance(message, Data):
-                    self._give(sifter.sift(decoder.feed(message.data)))
-                    self._cursor = sifter.cursor
-            self._give(sifter.sift(decoder.close()))
-            self._cursor = sifter.cursor
-        finally:
-            stream.close()
-        is_last = self._start is not None and not follows  # of a container that may be gone
-        if isinstance(decoder, StampedLines) and decoder.words and not is_last:
-            self._note(f"{argv[0]} said: {decoder.words[-1]}")
-
-    def _give(self, lines: list[Poured]) -> None:
-        """Feed lines, those of about the same time as one piece."""
-        begin = 0
-        for index in range(1, len(lines) + 1):
-            is_end = index == len(lines)
-            if is_end or lines[index].wall_ns - lines[begin].wall_ns > TOGETHER_NS:
-                data = b"".join(line.data for line in lines[begin:index])
-                at_ns = self._boottime_of(lines[index - 1].wall_ns)
-                self._watch.feed(LogData(at_ns, 0, self._offset, data))
-                self._offset += len(data)
-                begin = index
-
-    def _boottime_of(self, wall_ns: int | None) -> int:
-        """The host's boottime at a moment of its wall clock, now at the latest."""
-        clock = self._watch.clock
-        if wall_ns is None:
-            return clock.boottime_ns()
-        ago_ns = max(0, clock.wall_ns() - wall_ns)
-        return max(0, clock.boottime_ns() - ago_ns)
-
-    def _note(self, text: str) -> None:
-        self._watch.feed(Noted(self._watch.clock.boottime_ns(), text))
-
-    # ---- the server --------------------------------------------------------------------------
-
     async def attend(self, agent: Agent) -> None:
         """Follow the server from its start (or from where an earlier link broke) to its end."""
         standing = await self._await_start(agent)
         was_asked = self._watch.prober is not None
         if not standing.is_running and standing.start != self._start:
-            await self.read_past(agent, standing)
+            await self.spout.read_once(agent, standing)
         process = await self.take_up(agent, standing)
         if not standing.is_running and self._has_ended:
             return
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(self._pour(agent, standing))]
+            tasks = [group.create_task(self.spout.follow(agent, standing))]
             if not was_asked and self._watch.prober is not None:
                 group.create_task(self._watch.prober.run())
             if process is not None:
                 tasks.append(group.create_task(self._take_samples(agent, process)))
             end = await self._await_end(agent, standing)
-            await self._drain(agent, standing, tasks[0])
+            await self.spout.drain(agent, standing, tasks[0])
             for task in tasks:
                 task.cancel()
             self._feed_end(end)
@@ -200,11 +131,11 @@ class _Tap:
             if not standing.is_waiting or standing.code is not None or standing.signal is not None:
                 return standing
             if standing.words:
-                self._note(f"{self._source.word} waits: {standing.words}")
+                self.spout.note(f"{self._source.word} waits: {standing.words}")
             await asyncio.sleep(WAIT_PAUSE_S)
 
     async def _look(self, agent: Agent) -> Standing:
-        return await look_patiently(agent, self._source, self._note)
+        return await look_patiently(agent, self._source, self.spout.note)
 
     def _adopt(self, standing: Standing, process: ProcessFacts | None) -> None:
         """Take the start that goes on now: read its command, ask it whether it is ready."""
@@ -219,19 +150,21 @@ class _Tap:
         spec, note = (spec, None) if is_pod else reach(spec, standing)
         clock = self._watch.clock
         if note is not None:
-            self._note(note)
+            self.spout.note(note)
         ticks = process.start_ticks if process is not None else None
         begun = Begun(clock.boottime_ns(), clock.wall_ns(), spec, pid=self._pid, start_ticks=ticks)
         begun = replace(begun, log=self._source.word)
         self._watch.feed(begun)
         pod = self._source.pod if isinstance(self._source, PodLog) else None
         profile = self._catalogue.profile(spec.engine)
-        ask_through(self._watch, begun, profile, process, pod, is_on_host=standing.is_on_host)
+        source = self._source
+        box = (source.program, source.name) if isinstance(source, ContainerLog) else ()
+        ask_through(
+            self._watch, begun, profile, process, pod, container=box, is_on_host=standing.is_on_host
+        )
 
     async def _take_samples(self, agent: Agent, process: ProcessFacts) -> None:
         await feed_samples(agent, self._watch.feed, (process.pid, process.start_ticks), "")
-
-    # ---- the end -----------------------------------------------------------------------------
 
     async def _await_end(self, agent: Agent, standing: Standing) -> Standing:
         """How the server stands once this start of it is over."""
@@ -240,7 +173,7 @@ class _Tap:
         waiter = asyncio.ensure_future(wait_status(agent, self._source))
         try:
             while True:
-                dry = asyncio.ensure_future(self._dry.wait())
+                dry = asyncio.ensure_future(self.spout.dry.wait())
                 try:
                     await asyncio.wait(
                         [dry, waiter] if not waiter.done() else [dry],
@@ -251,47 +184,44 @@ class _Tap:
                     dry.cancel()
                 now = await self._look(agent)
                 if now.is_running and now.start == standing.start:
-                    self._dry.clear()
+                    self.spout.dry.clear()
                     continue
                 if now.start != standing.start:
                     now = replace(now, is_running=False, code=None, signal=None, oom_killed=None)
                 if now.code is None and now.signal is None:
                     code, signal = await self._status_of(waiter)
                     now = replace(now, code=code, signal=signal)
+                if now.oom_killed is None:
+                    now = replace(now, oom_killed=await self._recall(agent, standing))
                 return now
         finally:
             waiter.cancel()
             await asyncio.wait([waiter])
             _ = waiter.cancelled() or waiter.exception()  # the link broke, which others tell
 
+    async def _recall(self, agent: Agent, standing: Standing) -> bool | None:
+        """Whether a server that was removed with its end lacked memory; a doubt is noted."""
+        if not isinstance(self._source, ContainerLog):
+            return None
+        wall_ns = self._watch.clock.wall_ns()
+        reason = await recall_memory(agent, self._source, standing, wall_ns)
+        if reason is None:
+            self.spout.note(UNKNOWN_REASON.format(self._source.program))
+        return reason
+
     async def _status_of(self, waiter: asyncio.Future[int | None]) -> tuple[int | None, int | None]:
         await asyncio.wait([waiter], timeout=DRAIN_S)
         status = waiter.result() if waiter.done() else None
         return (None, None) if status is None else split_status(status)
 
-    async def _drain(self, agent: Agent, standing: Standing, pouring: asyncio.Task[None]) -> None:
-        """Read the server's last words: what its keeper still tells, and all that it has kept."""
-        if self._source.merges:  # the printing program ends with the server
-            with suppress(TimeoutError):
-                async with asyncio.timeout(DRAIN_S):
-                    await self._dry.wait()
-        pouring.cancel()
-        await asyncio.wait([pouring])
-        try:
-            async with asyncio.timeout(LAST_READ_S):
-                await self._pour_once(agent, standing, follows=False)
-        except TimeoutError:
-            limit = f"{LAST_READ_S:g} s"
-            self._note(f"the log's end was not read within {limit}: its last lines may be missing")
-
     def _feed_end(self, end: Standing) -> None:
         clock = self._watch.clock
-        at_ns = self._boottime_of(end.finished_wall_ns)
+        at_ns = self.spout.boottime_of(end.finished_wall_ns)
         wall_ns = end.finished_wall_ns or clock.wall_ns()
         exited = Exited(at_ns, wall_ns, self._pid, end.code, end.signal, end.oom_killed)
         if end.restarts:
             text = f"{self._source.word} was started again {end.restarts} times by its keeper"
-            self._note(text)
+            self.spout.note(text)
         self._watch.feed(exited)
         self._has_ended = True
         if self._watch.prober is not None:

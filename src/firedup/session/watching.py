@@ -5,8 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
 
+from firedup.core.rule import Matcher
 from firedup.probe.token import DEADLINE_S
+from firedup.profile.pipeline import Pipeline
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,3 +35,14 @@ class Watching:
     token_s: float = DEADLINE_S
     clean: Callable[[str], str] | None = None  # for a log line on its way to a hook
     say: Callable[[str], None] = lambda _: None
+
+
+def make_pipeline(matcher: Matcher, wall_ns: int, watching: Watching, **about: Any) -> Pipeline:
+    """The pipeline of a watch; `wall_ns` is about now by the host, `about` what is known before."""
+    return Pipeline(
+        matcher,
+        year=datetime.fromtimestamp(wall_ns / 1e9, UTC).year,
+        tail_lines=watching.tail_lines,
+        highlight=watching.highlight,
+        **about,
+    )

@@ -5,6 +5,7 @@ import os
 import signal
 import time
 
+from firedup.host.agent.engine import Reason, ask_engine
 from firedup.host.agent.proc import read_stat
 from firedup.host.agent.system import read_bytes, runs_folder, write_atomically
 
@@ -42,6 +43,7 @@ class Carrier:
         self.process = None  # type: Any  # a subprocess.Popen
         self.lock = threading.Lock()
         self.is_found = threading.Event()  # or is known not to be there
+        self.reason = Reason(self.client, env)
 
     def run(self, commands: "list[list[str]]", report: int) -> int:
         """Runs the user's command (the first of `commands` that exists); the exit status.
@@ -74,9 +76,7 @@ class Carrier:
 
     def _ask(self, *words: str) -> "tuple[int, str]":
         """(exit status, what it printed) of a short command of the client."""
-        process = self._start([*self.client, *words], stdout=_TO_PIPE, stderr=_TO_NULL)
-        out, _ = process.communicate()
-        return process.returncode, out.decode("utf-8", "replace").strip()
+        return ask_engine(self.client, list(words), self.env)
 
     # ---- which container ---------------------------------------------------------------------
 
@@ -206,7 +206,7 @@ class Carrier:
             return self._end(code, None)
         state = self._inspect()
         if not is_detached and (state is None or state["Status"] not in _GOING_ON):
-            return self._end(code if state is None else state["ExitCode"], _oom_of(state))
+            return self._end(code if state is None else state["ExitCode"], state)
         waiter = self._start(
             [*self.client, "wait", "--", self.id], stdout=_TO_PIPE, stderr=_TO_NULL
         )
@@ -222,7 +222,7 @@ class Carrier:
         if state is not None:
             waiter.kill()
             waiter.communicate()
-            return self._end(state["ExitCode"], _oom_of(state))
+            return self._end(state["ExitCode"], state)
         return self._end(_read_status(waiter), None)
 
     def _follow(self, since: "str | None") -> None:
@@ -230,20 +230,19 @@ class Carrier:
         begin = ["--since", since] if since else []
         self._start([*self.client, "logs", "--follow", *begin, "--", self.id]).wait()
 
-    def _end(self, code: int, oom_killed: "bool | None") -> int:
+    def _end(self, code: int, state: "dict[str, Any] | None") -> int:
+        """`state` is None when the container is not there any more, or never was."""
         number = code - 128 if 128 < code <= 192 else None
+        was_there = state is not None or bool(self.id)
+        reason = self.reason.was_memory(state, self.facts, _write_now()) if was_there else None
         with self.lock:
             self.facts["end"] = {
                 "code": code if number is None else None,
                 "signal": number,
-                "oom_killed": oom_killed,
+                "oom_killed": reason,
             }
         self._write()
         return code & 255
-
-
-def _oom_of(state: "dict[str, Any] | None") -> "bool | None":
-    return None if state is None else bool(state.get("OOMKilled"))
 
 
 def _read_status(waiter: "Any") -> int:

@@ -3,6 +3,7 @@
 import json
 import os
 
+from firedup.host.agent.engine import read_started_with
 from firedup.host.agent.proc import find_process, is_alive, read_argv
 from firedup.host.agent.system import boot_id, read_whole
 
@@ -16,21 +17,25 @@ _SHORTEST = 4  # of the beginnings that stand for an option
 def find_key(source: "dict[str, Any]") -> "str | None":
     """The first API key of a server, None where there is none to be found.
 
-    `source`: {pid, start_ticks} of a process or {run} (a run folder) or {file}; with `options`
+    `source`: {pid, start_ticks} of a process or {run} (a run folder) or {container} (the client's
+    words and a name) or {file}; with `options`
     (whose value is the key), `file_options` (whose value is a file of keys) and `env` (variables),
     tried in this order. `abbreviates`: beginnings of long options count. `separator` ends the
     first of several keys. A run's server is asked itself too, while it lives: its shell may have
-    set what the manifest does not know.
+    set what the manifest does not know. So is the engine of a container, which knows the variables
+    of that from wherever they came.
     """
     if source.get("file"):
         return _read_key(source["file"])
     argvs, env, cwd, pid = [], {}, "/", None  # type: list[list[str]], dict[str, str], str, Any
+    box = source.get("container") or []
     if source.get("run"):
         manifest = _read_object(source["run"], "manifest.json")
         argvs, cwd = [manifest["argv"]], manifest.get("cwd") or cwd
         env = dict(manifest.get("env") or {})
         pid = _server_of(source["run"])
-    else:
+        box = _container_of(source["run"])
+    elif source.get("pid"):
         pid = find_process(int(source["pid"]), source.get("start_ticks")).pid
     if pid is not None:
         argvs.append(read_argv(pid))
@@ -39,6 +44,10 @@ def find_key(source: "dict[str, Any]") -> "str | None":
             cwd = os.readlink(f"/proc/{pid}/cwd")
         except OSError:
             pass
+    if box:
+        argv, inside = read_started_with(box[:-1], box[-1], env)
+        argvs.append(argv)
+        env.update(inside)
     is_short = bool(source.get("abbreviates"))
     for argv in argvs:
         key = _value_of(argv, source.get("options", []), is_short=is_short)
@@ -60,6 +69,15 @@ def _server_of(folder: str) -> "int | None":
     server = keeper["server"]
     is_there = keeper["boot_id"] == boot_id() and is_alive(server["pid"], server["start_ticks"])
     return int(server["pid"]) if is_there else None
+
+
+def _container_of(folder: str) -> "list[str]":
+    """The client's words and the id of a run's container; empty where there is none."""
+    try:
+        told = _read_object(folder, "container.json")
+        return [*told["client"], told["id"]]
+    except (OSError, ValueError, KeyError):
+        return []
 
 
 def _read_object(folder: str, name: str) -> "dict[str, Any]":
