@@ -215,6 +215,33 @@ async def test_what_a_copying_rotator_kept_is_read_from_its_copy(agent: Agent, l
     assert seen.changes == [("truncated", 1)]
 
 
+@pytest.mark.parametrize("acts", ["cc", "cr", "ccr", "crc", "ccc", "crr"])
+async def test_what_was_copied_and_moved_while_nobody_read_is_read_in_order(
+    agent: Agent, log: Path, acts: str
+) -> None:
+    """c: copied and truncated, r: renamed; each with content of its own before."""
+    log.write_bytes(b"1\n")
+    async with following(agent, log) as seen:
+        await seen.until_text(b"1\n")
+    contents = [b"%d content %d\n" % (n, n) for n in range(len(acts) + 1)]
+    for number, act in enumerate(acts):
+        append(log, contents[number])
+        for older in sorted(log.parent.glob("server.log.*"), reverse=True):
+            older.rename(older.with_suffix(f".{int(older.suffix[1:]) + 1}"))
+        newest = log.with_name("server.log.1")
+        if act == "c":
+            newest.write_bytes(log.read_bytes())
+            os.truncate(log, 0)
+        else:
+            log.rename(newest)
+    append(log, contents[-1])
+    async with following(agent, log, seen.reader.position) as rest:
+        await rest.until_text(contents[-1], generation=len(acts))
+
+    assert [rest.text(n) for n in range(len(acts) + 1)] == contents
+    assert not [state for state, _ in rest.changes if state == "gap"]
+
+
 async def test_a_break_while_a_copy_is_read_loses_nothing(agent: Agent, log: Path) -> None:
     first, unread = b"a" * 4000 + b"\n", b"b" * 50000 + b"\n"
     log.write_bytes(first)

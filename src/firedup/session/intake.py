@@ -21,16 +21,16 @@ class Intake:
     """Follows the log at `log`; `position` is behind what was fed last.
 
     `contact` dates what came while the link was down. `gate` is what has to be done once before
-    the first byte is fed. `recall` is done on each later link before that byte: a log that was
-    truncated meanwhile has nothing by which to know that it is another.
+    the first byte is fed. `recall` is asked before that byte, too: a log that was truncated before
+    anybody read of it has nothing by which to know that it is another. It feeds what came before,
+    sets the position behind that, and says whether there was any.
     """
 
     def __init__(self, log: str, contact: Contact, feed: Callable[[Event], None]) -> None:
         self.log = log
         self.position = LogPosition()
         self.gate: Callable[[Agent], Awaitable[object]] | None = None
-        self.recall: Callable[[Agent], Awaitable[object]] | None = None
-        self._has_followed = False
+        self.recall: Callable[[Agent], Awaitable[bool]] | None = None
         self._contact = contact
         self._feed = feed
         self._is_missing = False
@@ -39,16 +39,21 @@ class Intake:
     async def follow(self, agent: Agent) -> None:
         """Feed all that is new, for ever."""
         self._is_missing = False
-        is_unread = (self.position.generation, self.position.offset) == (0, 0)
-        if self.recall is not None and self._has_followed and is_unread:
-            await self.recall(agent)
-        self._has_followed = True
-        heed = self._contact.heed
-        with closing(follow_log(agent, self.log, self.position, heed=heed)) as reader:
+        while True:
+            await self._follow(agent)
+
+    async def _follow(self, agent: Agent) -> None:
+        """Feed what is new, until it shows that something came before."""
+        with closing(follow_log(agent, self.log, self.position)) as reader:
             async for event in reader:
-                if self.gate is not None and isinstance(event, LogData):
-                    await self.gate(agent)
-                    self.gate = None
+                if isinstance(event, LogData):
+                    if self.gate is not None:
+                        await self.gate(agent)
+                        self.gate = None
+                    is_unread = (self.position.generation, self.position.offset) == (0, 0)
+                    if is_unread and self.recall is not None and await self.recall(agent):
+                        self._has_read.set()
+                        return
                 self.position = reader.position
                 if isinstance(event, LogData):
                     for part in self._contact.date(event):

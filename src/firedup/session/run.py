@@ -12,6 +12,7 @@ from firedup.core.event import Begun, Event, KeeperGone, LogChanged, LogData, No
 from firedup.core.model import Snapshot
 from firedup.core.rule import Matcher
 from firedup.host.link import Agent
+from firedup.host.logfile import find_log_files
 from firedup.host.run import follow_samples
 from firedup.host.run import watch_run as watch_end
 from firedup.probe.target import make_target
@@ -128,12 +129,15 @@ def _note_hook(at_ns: int, failure: str, run: Run) -> Noted:
     return Noted(at_ns, f"a hook failed: {failure}; what it printed is in {run.folder}/hooks.log")
 
 
-async def _recall_rotations(watch: Watch, run: Run, agent: Agent) -> None:
-    """Feed what the log was before this link, if that is known to be more than one file."""
+async def _recall_rotations(watch: Watch, run: Run, agent: Agent) -> bool:
+    """Feed what the log was before the file that it is now; whether it was anything."""
     pid = run.state.server.pid if run.state.server else None
+    beside = await find_log_files(agent, run.log, pid=pid)
+    if not any(file.continues(run.log) and file.size for file in beside.files):
+        return False
     history = await load_history(agent, run.folder, run.log, run.state.log_start, pid=pid)
     if len(history.volumes) == 1:
-        return
+        return False
     async for event in replay_history(agent, run.log, history):
         if isinstance(event, LogData | LogChanged):
             watch.feed(event)
@@ -142,6 +146,7 @@ async def _recall_rotations(watch: Watch, run: Run, agent: Agent) -> None:
     watch.intake.position = await position_after(
         agent, run.log, generation, offset, file=file, pid=pid
     )
+    return True
 
 
 def _record_past(recorder: Recorder, begun: Begun, history: History) -> None:

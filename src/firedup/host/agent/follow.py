@@ -240,10 +240,17 @@ class Follow(Marked):
         self._leave("truncated", self.file)
 
     def _end_detour(self) -> None:
-        """Back from the copy to the file that was truncated."""
+        """Back from the copy to the file that was truncated, or to what was moved away since."""
+        if self.identity is not None:
+            self.known.pop(self.identity, None)  # what it got since then was not read
+        new = open_between(self.path, self.file, self.known, self.heads)
         file, self.origin = self.origin, -1
         self._close_file()
-        self._leave("truncated", file)
+        if new < 0:
+            self._leave("truncated", file)
+            return
+        os.close(file)
+        self._leave("rotated", new)
 
     def _leave(self, state: str, file: int) -> None:
         """The present generation ends; what was seen in it and not read is gone."""
