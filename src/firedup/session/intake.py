@@ -68,8 +68,12 @@ class Intake:
         before, end = self.position, await self._find_end(agent)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(CATCH_UP_S):
-                while self._is_behind(before, end):
+                while True:
                     self._has_read.clear()
+                    if _is_beyond(self.position, end):  # it has grown since, or was truncated
+                        end = await self._find_end(agent)
+                    if not self._is_behind(before, end):
+                        return
                     async with asyncio.timeout(STANDSTILL_S):
                         await self._has_read.wait()
 
@@ -86,8 +90,14 @@ class Intake:
         """Whether more of what was there at `end` is to come; `before` that, it was read so far."""
         if end is None:  # what has no name, only who follows it can see
             return not self._is_missing
-        is_truncated = (before.dev, before.ino) == (end.dev, end.ino) and before.offset > end.size
-        if is_truncated and self.position.generation == before.generation:
-            return True  # who follows it has yet to see that
+        is_here = self.position.generation == before.generation
+        if is_here and (_is_beyond(before, end) or _is_beyond(self.position, end)):
+            return True  # it was truncated, which who follows it has yet to see
         is_same = (self.position.dev, self.position.ino) == (end.dev, end.ino)
         return end.size > 0 and not (is_same and self.position.offset >= end.size)
+
+
+def _is_beyond(position: LogPosition, end: FileFacts | LogFile | None) -> bool:
+    """Whether more was read of a file than it holds at `end`."""
+    is_same = end is not None and (position.dev, position.ino) == (end.dev, end.ino)
+    return is_same and end is not None and position.offset > end.size
