@@ -28,6 +28,7 @@ cause on the terminal.
 [Rules of your own](../../how-to/teach-firedup-an-engine.md) use these classes, or bring theirs.
 """
 MEND = "python -m tools.write_class_pages --write mends it"
+BY_STAGE = "A cause of this class is called by its stage, too: `{0}-load-weights`, `{0}-warmup`.\n"
 OUTSIDE = """\
 No rule of a log says this; firedup concludes it from what it sees outside the log (how the process
 ended, who owns the port, which counters moved) or from the form of a message.
@@ -63,6 +64,7 @@ def _page(catalogue: Catalogue, described: FailureClass) -> str:
         f"# {described.title}\n",
         f"class `{described.id}`, family [{family.title}](README.md#{_anchor(family.title)})\n",
         f"{described.meaning}\n",
+        *([BY_STAGE.format(described.id)] if described.by_stage else []),
         f"## What to do\n\n{described.remedy}\n",
     ]
     if described.remedies:

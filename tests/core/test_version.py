@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from firedup.core.rule import Rule
-from firedup.profile.version import are_disjoint, covers, parse_version
+from firedup.core.version import are_disjoint, covers, parse_version
 
 
 def rule(since: str | None, until: str | None) -> Rule:

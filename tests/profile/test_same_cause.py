@@ -111,7 +111,7 @@ def test_how_ranks_take_turns_changes_nothing(dice: random.Random) -> None:
     cause = explain(log).cause
 
     assert cause is not None
-    assert (cause.failure, cause.rank) == ("cuda-out-of-memory", "TP2")
+    assert (cause.failure, cause.rank) == ("cuda-out-of-memory-load-weights", "TP2")
 
 
 @settings(deadline=None, max_examples=60)

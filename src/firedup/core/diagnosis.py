@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from enum import Enum
 
 from firedup.core.block import Mark, Shape
@@ -54,7 +54,7 @@ class Diagnosis:
         self,
         line: Line,
         mark: Mark,
-        hits: Iterable[Hit],
+        hits: Sequence[Hit],
         stage: Stage,
         at: Moment,
         *,
@@ -69,7 +69,8 @@ class Diagnosis:
         if role in (Role.BENIGN, Role.GAUGE):
             return
         self._count += 1
-        suspect = Suspect(self._count, line, mark, role, rule, named, stage, at, is_ready)
+        rules = tuple(hit.rule for hit in hits if hit.rule.role is not None)
+        suspect = Suspect(self._count, line, mark, role, rule, named, stage, at, is_ready, rules)
         if rule is not None and rule.is_stop and self._stop is None:
             self._stop = suspect
         self._suspects.append(suspect)
@@ -95,13 +96,14 @@ class Diagnosis:
         """When the first fatal line came."""
         return next((s.at for s in self._before_stop() if s.fatality), None)
 
-    def cause(self, *, allows_weak: bool = True) -> Cause | None:
+    def cause(self, *, allows_weak: bool = True, version: str | None = None) -> Cause | None:
         """The first fault; None when no line deserves the name.
 
-        `allows_weak` lets errors stand in that are only named in passing.
+        `allows_weak` lets errors stand in that are only named in passing. What to do may hang on
+        the engine's `version`.
         """
         chosen = self._choose(allows_weak=allows_weak)
-        return cause_of(chosen) if chosen else None
+        return cause_of(chosen, version) if chosen else None
 
     def followed(self, cause: Cause | None) -> tuple[Followed, ...]:
         """What was printed after the cause and because of it, one line per message."""

@@ -60,6 +60,7 @@ class Rule:
     is_stop: bool = False  # the operator asked for the end
     is_final: bool = False  # fatal whatever the log says later (a foreign server may answer)
     awaits_ranks: bool = False  # its writer waited in vain for other ranks
+    by_stage: bool = False  # the stage is part of the failure's name
     gauges: tuple[str, ...] = ()
     literal: str | None = None  # gauges: a fixed piece of text that every such line holds
     since: str | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -11,6 +11,7 @@ from firedup.core.block import Mark, Shape
 from firedup.core.model import Cause, Evidence, Line, Source, Stage
 from firedup.core.rule import Hit, Role, Rule
 from firedup.core.startup import Moment
+from firedup.core.version import covers, is_rival
 
 UNCLASSIFIED = "unclassified"
 MAX_LINE_CHARS = 4000
@@ -46,6 +47,7 @@ class Suspect:
     stage: Stage
     at: Moment
     is_after_ready: bool
+    rules: tuple[Rule, ...] = ()  # all that know the line and give it a role
     has_survived: bool = False
 
     @property
@@ -125,14 +127,18 @@ def role_of(hits: Iterable[Hit]) -> tuple[Role | None, Rule | None, Rule | None]
     return own[0].role, own[0], named
 
 
-def cause_of(suspect: Suspect) -> Cause:
-    """The suspect as the cause that is shown."""
+def cause_of(suspect: Suspect, version: str | None = None) -> Cause:
+    """The suspect as the cause that is shown; `version` is that of the engine, None if unknown."""
     rule, line = suspect.named or suspect.rule, suspect.line
     remedy = None
     if rule is not None:
-        remedy = rule.remedies.get(suspect.stage, rule.remedy)
+        # Rules that contradict each other are of different versions; all apply to an unknown one.
+        rivals = [r for r in suspect.rules if r is rule or is_rival(r, rule)]
+        able = [r for r in rivals if covers(r, version)] or [rule]
+        rule = rule if rule in able else able[0]
+        remedy = _join_remedies(able, suspect.stage)
     return Cause(
-        failure=(rule.failure if rule and rule.failure else UNCLASSIFIED),
+        failure=_failure_of(rule, suspect.stage),
         rule=rule.name if rule is not None else None,
         line=line.text[:MAX_LINE_CHARS],
         line_number=line.number or None,
@@ -146,6 +152,28 @@ def cause_of(suspect: Suspect) -> Cause:
         mentions=rule.mentions if rule is not None else (),
         role=UNCLASSIFIED if suspect.role is None or suspect.is_weak else suspect.role.value,
     )
+
+
+def _failure_of(rule: Rule | None, stage: Stage) -> str:
+    """The class, with the stage where what to do hangs on it."""
+    if rule is None or rule.failure is None:
+        return UNCLASSIFIED
+    is_told = rule.by_stage and stage is not Stage.OTHER
+    return f"{rule.failure}-{stage}" if is_told else rule.failure
+
+
+def _join_remedies(rules: Sequence[Rule], stage: Stage) -> str | None:
+    """What to do; where it depends on a version that is not known, for each of them."""
+    said = [(_span(rule), rule.remedies.get(stage, rule.remedy)) for rule in rules]
+    if len({text for _, text in said}) == 1:
+        return said[0][1]
+    return " ".join(f"{span}: {text}" for span, text in said if text) or None
+
+
+def _span(rule: Rule) -> str:
+    if rule.since is None:
+        return f"Up to version {rule.until}"
+    return f"From version {rule.since}" + (f" to {rule.until}" if rule.until else "")
 
 
 def _meaning(suspect: Suspect) -> str:

@@ -36,3 +36,8 @@ def are_disjoint(one: Rule, other: Rule) -> bool:
         if until is not None and since is not None and since[: len(until)] > until:
             return True
     return False
+
+
+def is_rival(one: Rule, other: Rule) -> bool:
+    """Whether two rules that meet the same line contradict each other, of which one is right."""
+    return one.engine == other.engine and one.role is other.role and are_disjoint(one, other)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from firedup.core.rule import Edge, Role, Rule
+from firedup.core.version import parse_version
 from firedup.profile.problem import Problem, label_of
 from firedup.profile.regex import Expression
 from firedup.profile.schema import Entry
-from firedup.profile.version import parse_version
 
 
 def check_completeness(entry: Entry) -> list[Problem]:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import re2
 
 from firedup.core.rule import Role, Rule
+from firedup.core.version import are_disjoint
 from firedup.profile.mismatch import where_it_stops
 from firedup.profile.pattern import PatternError, parse_pattern
 from firedup.profile.problem import Problem, label_of
 from firedup.profile.regex import Expression, search_set
 from firedup.profile.schema import SHARED, Catalogue, Entry
-from firedup.profile.version import are_disjoint
 
-_NUMBERS = ("done", "total", "percent", "seconds", "exit_code", "signal", "port", "pid")
-_NUMBERS += ("ranks", "nodes")
+_NUMBERS = (
+    *("done", "total", "percent", "seconds"),
+    *("exit_code", "signal", "port", "pid", "ranks", "nodes"),
+)
 
 
 class Rivals:

@@ -47,6 +47,7 @@ def read_class(t: Table) -> FailureClass:
         mentions=read_mentions(t),
         sources=t.texts("sources"),
         awaits_ranks=t.flag("awaits_ranks"),
+        by_stage=t.flag("by_stage"),
         place=t.place("id"),
         family_place=t.place("family") if t.has("family") else None,
     )
@@ -132,6 +133,7 @@ def _filled(rule: Rule, described: FailureClass) -> Rule:
         remedies=rule.remedies if has_remedy else described.remedies,
         mentions=rule.mentions or described.mentions,
         awaits_ranks=rule.awaits_ranks or described.awaits_ranks,
+        by_stage=rule.by_stage or described.by_stage,
     )
 
 

@@ -254,6 +254,7 @@ class _Reader:
             is_stop=t.flag("stop"),
             is_final=t.flag("final"),
             awaits_ranks=t.flag("awaits_ranks"),
+            by_stage=t.flag("by_stage"),
             gauges=t.texts("gauges"),
             literal=t.text("literal"),
             since=t.text("since"),

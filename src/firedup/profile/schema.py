@@ -132,6 +132,7 @@ class FailureClass:
     mentions: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
     awaits_ranks: bool = False
+    by_stage: bool = False
     place: Place = Place("", 0)
     family_place: Place | None = None
 
@@ -171,8 +172,14 @@ class Catalogue:
         return frozenset(word for word in mentions if not word.startswith("-"))
 
     def failure_class(self, failure: str) -> FailureClass | None:
-        """What is known of the class called `failure`, or None when it is not known."""
-        return next((c for c in self.classes if c.id == failure), None)
+        """What is known of the class called `failure`, or None when it is not known.
+
+        The name may end with the stage, as that of a cause does where the class is told by stage.
+        """
+        names = [failure, *(failure.removesuffix(f"-{s}") for s in Stage if failure.endswith(s))]
+        return next(
+            (c for c in self.classes if c.id == failure or (c.by_stage and c.id in names)), None
+        )
 
     def profile(self, engine: str | None) -> EngineProfile | None:
         """The profile of `engine`, or None when there is none."""
