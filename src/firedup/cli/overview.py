@@ -23,6 +23,10 @@ SECTIONS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
         ),
     ),
     (
+        "Decide about a drafter",
+        (("speedup", "say what a drafter's figures mean, by arithmetic alone"),),
+    ),
+    (
         "Change or end it",
         (
             ("restart", "stop a run and launch it again, with changed flags"),

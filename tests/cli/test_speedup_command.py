@@ -1,0 +1,55 @@
+"""`firedup speedup`: figures in, what they mean out."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from typist import Shell
+
+FIGURES = ("speedup", "--baseline", "82", "--speed", "52", "--accept", "1.5")
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "json.md"
+
+
+def test_a_loss_is_called_one_and_explained(shell: Shell) -> None:
+    done = shell.run(*FIGURES, "--what-if", "accept=3.2")
+
+    assert done.status == 0
+    assert "0.63x: 37 % slower, a loss." in done.out
+    assert "pays from an acceptance length of 2.37 on" in done.out
+    assert re.search(r"accept=3.2 +111 tok/s +1.35x, 35 % faster", done.out)
+    assert "gain" not in done.out
+
+
+def test_programs_get_the_keys_that_are_documented(shell: Shell) -> None:
+    done = shell.run(*FIGURES, "--what-if", "step=20ms", "--json")
+    result = json.loads(done.out)
+    table = PAGE.read_text().split("<!-- keys: speedup -->\n", 1)[1].split("\n\n", 1)[0]
+    documented = {
+        key for row in table.splitlines()[2:] for key in re.findall(r"`(\w+)`", row.split("|")[1])
+    }
+
+    assert set(result) == documented
+    assert round(result["step_ratio"], 2) == 2.37
+    assert result["what_if"][0]["assumed"] == "step=20ms"
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        (("--baseline", "82", "--speed", "52"), "two of speed, acceptance length and step time"),
+        ((*FIGURES[1:], "--what-if", "luck=2"), "'luck=2' is no assumption"),
+        ((*FIGURES[1:], "--draft-tokens", "3", "--what-if", "accept=9"), "4 at most"),
+        (("--baseline", "0", "--speed", "52", "--accept", "2"), "0 is not in the range x>0"),
+    ],
+)
+def test_figures_that_cannot_be_are_refused(
+    shell: Shell, more: tuple[str, ...], words: str
+) -> None:
+    done = shell.run("speedup", *more)
+
+    assert done.status == 2
+    assert words in done.err
+    assert "Traceback" not in done.err
