@@ -55,8 +55,10 @@ class Spout:
                 if isinstance(message, Data):
                     self._give(sifter.sift(decoder.feed(message.data)))
                     self._cursor = sifter.cursor
-            self._give(sifter.sift(decoder.close()))
-            self._cursor = sifter.cursor
+            if not follows:
+                # A program that follows may have been killed within a line: the next one tells it.
+                self._give(sifter.sift(decoder.close()))
+                self._cursor = sifter.cursor
         finally:
             stream.close()
         is_last = self._has_read and not follows  # of a container that may be gone
