@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from workbench import LIMIT_S
 
 from firedup.core.event import Event, LogData
+from firedup.host.file import follow_log
 from firedup.host.link import Agent
 from firedup.session.clock import HostClock
 from firedup.session.contact import Contact
+from firedup.session.history import LastBytes, position_after
 from firedup.session.intake import Intake
 
 FIRST, LAST = b"INFO: loading a model\n", b"RuntimeError: the last word\n"
@@ -91,6 +94,28 @@ async def test_an_end_waits_for_all_that_was_written(
         await asyncio.wait([following])
 
     assert bytes(fed) == FIRST + last + more
+
+
+async def test_what_was_truncated_after_it_was_read_goes_on_in_its_copy(
+    agent: Agent, tmp_path: Path
+) -> None:
+    """A session reads what there is, and only then follows it from there."""
+    log, read = tmp_path / "server.log", LastBytes()
+    whole = b"".join(b"%d\n" % number for number in range(500))
+    log.write_bytes(whole)
+    read.take(0, 0, whole[:600])
+    copy_truncate_and_go_on(log, MORE)
+    position = await position_after(agent, str(log), (0, 600), read)
+    rest: dict[int, bytes] = {}
+    with closing(follow_log(agent, str(log), position)) as reader:
+        async with asyncio.timeout(LIMIT_S):
+            async for event in reader:
+                if isinstance(event, LogData):
+                    rest[event.generation] = rest.get(event.generation, b"") + event.data
+                if rest.get(1) == MORE:
+                    break
+
+    assert rest == {0: whole[600:], 1: MORE}
 
 
 async def test_a_log_that_never_was_keeps_nobody_waiting(agent: Agent, tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from firedup.profile.schema import Catalogue
 from firedup.session.clock import HostClock
 from firedup.session.family import find_writers
 from firedup.session.find import find_writer
-from firedup.session.history import position_after
+from firedup.session.history import LastBytes, position_after
 from firedup.session.linked import LinkSpeaker, Patience
 from firedup.session.path import path_on
 from firedup.session.prepared import prepare_linked
@@ -92,8 +92,8 @@ async def _prepare(
     guide = _Guide(watch, catalogue, begun, engine, past=facts)
     settled = await guide.settle(agent, facts, pid)
     if facts is not None:
-        await _read_past(agent, path, facts.size, pipeline)
-        watch.intake.position = await position_after(agent, path, *pipeline.log_position)
+        read = await _read_past(agent, path, facts.size, pipeline)
+        watch.intake.position = await position_after(agent, path, pipeline.log_position, read)
     if settled.why_abandoned is not None:
         pipeline.feed(Ended(clock.boottime_ns(), reason=settled.why_abandoned, is_abandoned=True))
         watch.feeders = []
@@ -254,12 +254,15 @@ def _tell_abandoned(silent_s: float) -> str:
     return f"abandoned log: no process has it open, last written {ago} ago"
 
 
-async def _read_past(agent: Agent, path: str, size: int, pipeline: Pipeline) -> None:
+async def _read_past(agent: Agent, path: str, size: int, pipeline: Pipeline) -> LastBytes:
     """What was written before the watch began has only the log's own clock."""
+    read = LastBytes()
     stream = open_file(agent, path, length=size)
     try:
         async for piece in stream:
             if isinstance(piece, Data):
                 pipeline.feed(LogData(0, 0, piece.offset, piece.data))
+                read.take(0, piece.offset, piece.data)
     finally:
         stream.close()
+    return read

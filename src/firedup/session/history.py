@@ -171,27 +171,43 @@ async def read_volume(
         stream.close()
 
 
+@dataclass(slots=True)
+class LastBytes:
+    """The bytes before the place up to which a log was read; in the file they may be gone."""
+
+    place: tuple[int, int] = (-1, 0)  # generation and offset
+    data: bytes = b""
+
+    def take(self, generation: int, offset: int, data: bytes) -> None:
+        """Bytes that were read next, or elsewhere."""
+        past = self.data if self.place == (generation, offset) else b""
+        self.data = (past + data[-TAIL_BYTES:])[-TAIL_BYTES:]
+        self.place = (generation, offset + len(data))
+
+
 async def position_after(
     agent: Agent,
     log: str,
-    generation: int,
-    offset: int,
+    place: tuple[int, int],
+    read: LastBytes,
     *,
     file: LogFile | None = None,
     pid: int | None = None,
 ) -> LogPosition:
     """Where to follow the log from, with the bytes that prove that it is the same file.
 
-    `file` is what was read up to there; by default what has the log's name now.
+    `place` is a generation and an offset, `file` what was read up to there; by default what has
+    the log's name now.
     """
+    generation, offset = place
     file = file or (await find_log_files(agent, log)).log
     if file is None:  # what comes next is another file
         dev, ino = (-1, -1) if offset else (None, None)
         return LogPosition(generation, offset, b"", dev, ino, pid)
     start = max(0, offset - TAIL_BYTES)
-    tail = b""
+    tail = read.data if read.place == place else b""
     with contextlib.suppress(OperationError):  # gone since, which following it will tell
-        if offset:
+        if offset and not tail:
             tail = await read_log_file(
                 agent, log, file, offset=start, length=offset - start, pid=pid
             )

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing, closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from firedup.core.event import LogData
 from firedup.host.file import LogPosition, Silence, follow_log
 from firedup.host.link import Agent
-from firedup.session.history import load_volumes, position_after, read_volume
+from firedup.session.history import LastBytes, load_volumes, position_after, read_volume
 from firedup.session.linked import LinkSpeaker, Patience, give_up, run_linked
 from firedup.session.registry import Run
 from firedup.session.trail import Volume
@@ -23,6 +23,7 @@ class Bookmark:
 
     place: tuple[int, int] | None = None
     position: LogPosition | None = None
+    read: LastBytes = field(default_factory=LastBytes)
 
 
 async def copy_log(
@@ -119,6 +120,7 @@ async def _read_past(
         async for piece in read_volume(agent, run.log, volume, offset, volume.end, pid=pid):
             offset = piece.offset + len(piece.data)
             mark.place = (number, offset)
+            mark.read.take(number, piece.offset, piece.data)
             yield piece.data
         if volume.lost_bytes != 0:
             tell(volume.lost_bytes)
@@ -126,9 +128,8 @@ async def _read_past(
             tell(volume.end - offset)
         mark.place = (number, offset) if is_last else (number + 1, volumes[number + 1].start)
     if follow and run.state.exit is None:
-        last, offset = mark.place
         mark.position = await position_after(
-            agent, run.log, last, offset, file=volumes[-1].file, pid=pid
+            agent, run.log, mark.place, mark.read, file=volumes[-1].file, pid=pid
         )
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import aclosing
-from datetime import UTC, datetime
 from functools import partial
 
 from firedup.core.event import Begun, Event, KeeperGone, LogChanged, LogData, Noted
@@ -16,13 +15,13 @@ from firedup.host.logfile import find_log_files
 from firedup.host.run import follow_samples
 from firedup.host.run import watch_run as watch_end
 from firedup.probe.target import make_target
-from firedup.profile.pipeline import Pipeline
 from firedup.profile.schema import Catalogue
 from firedup.session.clock import HostClock
 from firedup.session.container import look_beyond, take_spec
 from firedup.session.family import find_family
 from firedup.session.history import (
     History,
+    LastBytes,
     load_history,
     position_after,
     read_stop,
@@ -37,6 +36,7 @@ from firedup.session.recorder import Recorder
 from firedup.session.registry import Run
 from firedup.session.sample import feed_samples
 from firedup.session.watch import Watch, Watching
+from firedup.session.watching import make_pipeline
 
 
 async def watch_run(
@@ -64,13 +64,12 @@ async def _prepare(
         state.log_start,
         pid=state.server.pid if state.server else None,
     )
-    pipeline = Pipeline(
+    pipeline = make_pipeline(
         matcher,
-        year=datetime.fromtimestamp(clock.wall_ns() / 1e9, UTC).year,
+        clock.wall_ns(),
+        watching,
         engine=run.spec.engine,
         run=run.label,
-        tail_lines=watching.tail_lines,
-        highlight=watching.highlight,
         log_start=await _log_start(agent, run, history),
     )
     launched = manifest.launched
@@ -93,8 +92,11 @@ async def _prepare(
     for failure in await fetch_hook_failures(agent, run):
         pipeline.feed(_note_hook(begun.at_ns, failure, run))
     _record_past(recorder, begun, history)
+    read = LastBytes()
     async for event in replay_history(agent, run.log, history):
         pipeline.feed(event)
+        if isinstance(event, LogData):
+            read.take(event.generation, event.offset, event.data)
     if manifest.hooks or manifest.notify:
         watch.teller = Teller(partial(run_hooks, run.label.id, watching.clean))
     end: Event | None = state.exit.event if state.exit is not None else None
@@ -111,14 +113,10 @@ async def _prepare(
         watch.precedent = await find_precedent(agent, run)
         watch.feeders = []
         return watch
-    generation, offset = pipeline.log_position
+    place = pipeline.log_position
+    file = history.volumes[place[0]].file
     watch.intake.position = await position_after(
-        agent,
-        run.log,
-        generation,
-        offset,
-        file=history.volumes[generation].file,
-        pid=history.pid,
+        agent, run.log, place, read, file=file, pid=history.pid
     )
     watch.intake.recall = partial(_recall_rotations, watch, run)
     _add_feeders(watch, catalogue, run, begun, history.last_sample_ns)
@@ -138,14 +136,15 @@ async def _recall_rotations(watch: Watch, run: Run, agent: Agent) -> bool:
     history = await load_history(agent, run.folder, run.log, run.state.log_start, pid=pid)
     if len(history.volumes) == 1:
         return False
+    read = LastBytes()
     async for event in replay_history(agent, run.log, history):
         if isinstance(event, LogData | LogChanged):
             watch.feed(event)
-    generation, offset = watch.pipeline.log_position
-    file = history.volumes[generation].file
-    watch.intake.position = await position_after(
-        agent, run.log, generation, offset, file=file, pid=pid
-    )
+        if isinstance(event, LogData):
+            read.take(event.generation, event.offset, event.data)
+    place = watch.pipeline.log_position
+    file = history.volumes[place[0]].file
+    watch.intake.position = await position_after(agent, run.log, place, read, file=file, pid=pid)
     return True
 
 
