@@ -12,8 +12,11 @@ from firedup.core.rule import Matcher
 
 # Gauge lines are read in full at the beginning of a log and sampled at the head of each later
 # window: a long serving phase holds millions of them. Windows lie at fixed offsets, so slicing
-# changes nothing. The newest are looked for in the last bytes of the log.
+# changes nothing; they are larger far from the beginning. The newest lines are looked for in the
+# last bytes of the log.
 WINDOW_BYTES = 1 << 22
+NEAR_WINDOWS = 16
+FAR_WINDOW_BYTES = 1 << 25
 FIRST_HEAD_BYTES = 1 << 20
 HEAD_BYTES = 1 << 14
 GAUGES_IN_FIRST_WINDOW = 256
@@ -76,18 +79,36 @@ class Sieve:
             # The overlong record ends here; its kept head stands for all of it.
             self._dropped += cut
             data = data[cut:]
-        block = self._rest + data if self._rest else data
-        end = _last_decidable_end(block)
-        if end:
-            yield from self._complete(block, end)
-        self._keep(block[end:])
+        # The kept record is completed by itself: to join it to the whole block costs a copy.
+        start = self._missing(data) if self._rest else 0
+        if start < 0:
+            self._keep(self._rest + data)
+            return
+        if self._rest:
+            head = self._rest + data[:start]
+            yield from self._complete(head, 0, len(head))
+        end = max(start, _last_decidable_end(data))
+        if end > start:
+            yield from self._complete(data, start, end)
+        self._keep(data[end:])
+
+    def _missing(self, data: bytes) -> int:
+        """How many bytes of `data` complete the kept record; -1 when they do not tell."""
+        if self._rest[-1] == _CR:
+            return -1 if not data else int(data[0] == _LF)
+        end = _first_end(data)
+        if end < 0 or data[end] == _LF:
+            return end + 1 if end >= 0 else -1
+        if end + 1 == len(data):
+            return -1
+        return end + 2 if data[end + 1] == _LF else end + 1
 
     def close(self) -> Iterator[Line]:
         """The log has ended: the last record may lack its end."""
         if self._rest:
             has_end = self._rest[-1] in (_LF, _CR)
             block = self._rest if has_end else self._rest + b"\n"
-            yield from self._complete(block, len(block))
+            yield from self._complete(block, 0, len(block))
             self._rest_offset -= 0 if has_end else 1
             self._rest = b""
 
@@ -105,29 +126,33 @@ class Sieve:
         for offset, raw in self._gauges.newest(self._rest_offset):
             yield self._line(raw, offset, offset + len(raw), 0, is_progress=False)
 
-    def _complete(self, block: bytes, size: int) -> Iterator[Line]:
-        """Yield the candidates of the first `size` bytes of `block`, which are whole records."""
+    def _complete(self, block: bytes, start: int, size: int) -> Iterator[Line]:
+        """Yield the candidates of `block[start:size]`, which are whole records.
+
+        They begin where the last ones ended.
+        """
         # Bytes that were not kept are missing just before the first record's end.
         first_end = _first_end(block) if self._dropped else -1
-        cursor = 0
-        for position in self._candidates(block, size):
+        base = self._rest_offset - start
+        cursor = start
+        for position in self._candidates(block, start, size, base):
             while cursor <= position:
                 if not self._wants_more():
-                    start = _record_start(block, position)
-                    self._count(block, cursor, start)
-                    cursor = start
-                line, cursor = self._take(block, cursor, first_end)
+                    begin = _record_start(block, position)
+                    self._count(block, cursor, begin)
+                    cursor = begin
+                line, cursor = self._take(block, cursor, first_end, base)
                 if line is not None:
                     yield line
         while cursor < size and self._wants_more():
-            line, cursor = self._take(block, cursor, first_end)
+            line, cursor = self._take(block, cursor, first_end, base)
             if line is not None:
                 yield line
         self._count(block, cursor, size)
-        self._rest_offset += size + self._dropped
+        self._rest_offset = base + size + self._dropped
         self._dropped = 0
 
-    def _take(self, block: bytes, start: int, first_end: int) -> tuple[Line | None, int]:
+    def _take(self, block: bytes, start: int, first_end: int, base: int) -> tuple[Line | None, int]:
         """The record at `start` (None when it is empty) and where the next one begins."""
         stop = _record_end(block, start)
         raw, number = block[start:stop], self._newlines + 1 if self._counts_lines else 0
@@ -137,7 +162,6 @@ class Sieve:
             self._newlines += 1
         if not raw:
             return None, stop + 1
-        base = self._rest_offset
         offset = base + start + (self._dropped if start > first_end else 0)
         end = base + stop + 1 + (self._dropped if stop >= first_end else 0)
         line = self._line(raw, offset, end, number, is_progress=block[stop] == _CR)
@@ -152,15 +176,16 @@ class Sieve:
             raw, offset=offset, end=end, number=number, is_progress=is_progress, year=self._year
         )
 
-    def _candidates(self, block: bytes, size: int) -> list[int]:
-        gauges = self._gauges.take(block, size, self._rest_offset)
+    def _candidates(self, block: bytes, start: int, size: int, base: int) -> list[int]:
+        """Positions in `block[start:size]`, which lies at `base + start` of the log."""
+        gauges = self._gauges.take(block, start, size, base)
         if _ESC in block:  # colour codes may stand inside a message
             plain = PlainBlock(block)
             found = plain.places(self._matcher.scan(plain.text))
         else:
             found = self._matcher.scan(block)
-        while found and found[-1] >= size:
-            found.pop()
+        if found and (found[0] < start or found[-1] >= size):
+            found = [at for at in found if start <= at < size]
         return sorted({*found, *gauges}) if gauges else found
 
     def _keep(self, rest: bytes) -> None:
@@ -191,16 +216,17 @@ class _GaugeBudget:
                 raw = self._recent[start : _record_end(self._recent, last)]
                 yield end - len(self._recent) + start, raw
 
-    def take(self, block: bytes, size: int, base: int) -> list[int]:
-        """Positions of the gauge lines to be read in `block[:size]`, which lies at `base`."""
-        whole = block[max(0, size - HEAD_BYTES) : size]
+    def take(self, block: bytes, start: int, size: int, base: int) -> list[int]:
+        """Positions of the gauge lines to be read in `block[start:size]`; `block` is at `base`."""
+        whole = block[max(start, size - HEAD_BYTES) : size]
         self._recent = (self._recent + whole)[-HEAD_BYTES:] if len(whole) < HEAD_BYTES else whole
         positions: list[int] = []
-        for window in range(base // WINDOW_BYTES, (base + size) // WINDOW_BYTES + 1):
-            first = max(0, window * WINDOW_BYTES - base)
+        for window in range(_window_at(base + start), _window_at(base + size) + 1):
+            begin = _window_start(window) - base
+            first = max(start, begin)
             head = HEAD_BYTES if window else min(FIRST_HEAD_BYTES, WINDOW_BYTES)
-            stop = min(size, window * WINDOW_BYTES + head - base)
-            self.has_skipped |= base + size > window * WINDOW_BYTES + head
+            stop = min(size, begin + head)
+            self.has_skipped |= size > begin + head
             if first < stop:
                 for literal in self._literals:
                     positions += self._of(literal, block, first, stop, window)
@@ -225,6 +251,19 @@ class _GaugeBudget:
         if used < limit:
             self._used[literal] = (window, used + 1)
         return used < limit
+
+
+def _window_at(offset: int) -> int:
+    """The number of the window in which gauges at `offset` are sampled."""
+    far = offset - NEAR_WINDOWS * WINDOW_BYTES
+    return offset // WINDOW_BYTES if far < 0 else NEAR_WINDOWS + far // FAR_WINDOW_BYTES
+
+
+def _window_start(window: int) -> int:
+    far = window - NEAR_WINDOWS
+    if far < 0:
+        return window * WINDOW_BYTES
+    return NEAR_WINDOWS * WINDOW_BYTES + far * FAR_WINDOW_BYTES
 
 
 def _first_end(data: bytes) -> int:

@@ -42,7 +42,12 @@ class CatalogueMatcher:
             dict.fromkeys(rule.literal.encode() for rule in rules if rule.literal)
         )
         scanned = [rule.pattern for rule in self._rules if rule.role is not Role.GAUGE]
-        self._scanner = make_scanner([*scanned, *openers], blobs, uses_hyperscan=uses_hyperscan)
+        self._scanner = make_scanner(
+            [*scanned, *openers],
+            blobs,
+            usual=[text for rule in rules if rule.role is Role.GAUGE for text in rule.matches],
+            uses_hyperscan=uses_hyperscan,
+        )
 
     @property
     def gauge_literals(self) -> tuple[bytes, ...]:

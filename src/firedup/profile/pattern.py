@@ -75,6 +75,15 @@ def parse_pattern(pattern: str) -> Shape:
     )
 
 
+@lru_cache(maxsize=2048)
+def exact_texts(pattern: str) -> tuple[str, ...]:
+    """Texts as they are spelt of which every match of a sound pattern holds one; perhaps none."""
+    if pattern.startswith("(?i)"):
+        return ()
+    branches, _ = _Reader(pattern, heeds_case=True).choice(depth=0)
+    return _weakest(branches) or ()
+
+
 def _weakest(branches: list[tuple[str, ...] | None]) -> tuple[str, ...] | None:
     """The fixed texts of a choice: those of all branches, None if one branch has none."""
     texts: list[str] = []
@@ -92,8 +101,9 @@ def _strength(texts: tuple[str, ...]) -> int:
 class _Reader:
     """A recursive reader; `choice` and `sequence` return fixed texts."""
 
-    def __init__(self, pattern: str) -> None:
+    def __init__(self, pattern: str, *, heeds_case: bool = False) -> None:
         self._pattern = pattern
+        self._heeds_case = heeds_case  # what may be spelt in any case is no fixed text then
         self.at = 0
         self.anchors: list[int] = []
         self.is_caseless = False
@@ -203,6 +213,8 @@ class _Reader:
         self.at += 1
         fixed = _weakest(branches)
         if fixed and is_caseless:
+            if self._heeds_case:
+                return None
             return tuple(text.lower() for text in fixed)
         return fixed
 

@@ -9,7 +9,7 @@ from functools import cached_property, lru_cache
 
 import re2
 
-from firedup.profile.pattern import Shape, parse_pattern
+from firedup.profile.pattern import Shape, exact_texts, parse_pattern
 
 try:
     import hyperscan
@@ -68,6 +68,11 @@ class Expression:
             pieces += [self.pattern[start:at], widened]
             start = at + 1
         return "".join([*pieces, self.pattern[start:]]).encode()
+
+    @cached_property
+    def texts(self) -> tuple[bytes, ...]:
+        """Texts as they are spelt of which every match holds one; perhaps none."""
+        return tuple(text.encode() for text in exact_texts(self.pattern))
 
     @cached_property
     def coarse(self) -> bytes:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
+from firedup.profile.piece import as_pieces
 from firedup.profile.regex import (
     Expression,
     HyperscanMissingError,
@@ -22,6 +24,9 @@ FORM = 2  # of the stored databases; count up when Expression rewrites patterns 
 # So many finds per KiB of block are cheaper to look at than a second, exact pass over the block.
 _CHEAP_PER_KIB = 1 / 8
 _ALWAYS_CHEAP = 16
+# Where pieces are more frequent than this, the whole block is worth a closer look.
+_BYTES_PER_PIECE = 1024
+_ALWAYS_FEW = 16
 
 
 class Blobs(Protocol):
@@ -64,6 +69,35 @@ class TwoPassScanner:
             except ValueError:  # a pattern it refuses: more finds than needed are no harm
                 self._exact = self._coarse
         return self._exact
+
+
+class PieceScanner:
+    """Looks for a few short pieces first, and closer at the records that hold one of them."""
+
+    def __init__(self, pieces: HyperscanScanner, closer: Scanner) -> None:
+        self._pieces = pieces
+        self._closer = closer
+
+    def scan(self, block: bytes) -> list[int]:
+        """Positions as Scanner promises."""
+        found = self._pieces.scan(block, _ALWAYS_FEW + len(block) // _BYTES_PER_PIECE)
+        if found is None:
+            return self._closer.scan(block)
+        if not found:
+            return found
+        starts, lengths, records = [], [0], []
+        end = 0
+        for at in found:
+            if at >= end:
+                start, end = _record_around(block, at)
+                starts.append(start)
+                records.append(block[start:end])
+                lengths.append(lengths[-1] + end - start)
+        positions = []
+        for at in self._closer.scan(b"".join(records)):
+            index = bisect_right(lengths, at) - 1
+            positions.append(starts[index] + at - lengths[index])
+        return positions
 
 
 class SetScanner:
@@ -118,13 +152,21 @@ class SetFilter:
 
 
 def make_scanner(
-    patterns: Sequence[str], blobs: Blobs | None = None, *, uses_hyperscan: bool = True
+    patterns: Sequence[str],
+    blobs: Blobs | None = None,
+    *,
+    usual: Sequence[str] = (),
+    uses_hyperscan: bool = True,
 ) -> Scanner:
-    """The fastest scanner that this machine has; compiled patterns are kept in `blobs`."""
+    """The fastest scanner that this machine has; compiled patterns are kept in `blobs`.
+
+    `usual` are lines that logs are full of; only the speed depends on them.
+    """
     if uses_hyperscan and patterns:
         with contextlib.suppress(HyperscanMissingError, ValueError):
             coarse = _database(patterns, "coarse", blobs)
-            return TwoPassScanner(coarse, lambda: _database(patterns, "for_blocks", blobs))
+            closer = TwoPassScanner(coarse, lambda: _database(patterns, "for_blocks", blobs))
+            return PieceScanner(_pieces(patterns, usual, blobs), closer)
     return SetScanner([Expression(pattern) for pattern in patterns])
 
 
@@ -140,16 +182,37 @@ def make_filter(
 
 def _database(patterns: Sequence[str], kind: str, blobs: Blobs | None) -> HyperscanScanner:
     """Raises HyperscanMissingError, or ValueError for a pattern that is too large for it."""
+    return _kept(kind, patterns, blobs, lambda: [getattr(Expression(p), kind) for p in patterns])
+
+
+def _pieces(patterns: Sequence[str], usual: Sequence[str], blobs: Blobs | None) -> HyperscanScanner:
+    """As `_database` does."""
+    return _kept("pieces", [*patterns, *usual], blobs, lambda: as_pieces(patterns, usual))
+
+
+def _kept(
+    kind: str, texts: Sequence[str], blobs: Blobs | None, rewrite: Callable[[], list[bytes]]
+) -> HyperscanScanner:
     # The database is looked up before any pattern is read: reading hundreds takes its time.
-    digest = hashlib.sha256("\0".join(patterns).encode()).hexdigest()[:32]
+    digest = hashlib.sha256("\0".join(texts).encode()).hexdigest()[:32]
     name = f"patterns-{kind}-{FORM}-{digest}"
     stored = blobs.get(name) if blobs else None
     if stored is not None and (loaded := load_hyperscan(stored)) is not None:
         return loaded
-    scanner = compile_hyperscan([getattr(Expression(p), kind) for p in patterns])
+    scanner = compile_hyperscan(rewrite())
     if blobs:
         blobs.put(name, store_hyperscan(scanner))
     return scanner
+
+
+def _record_around(block: bytes, position: int) -> tuple[int, int]:
+    """Where the record that holds `position` begins, and where the next one does."""
+    lf = block.rfind(b"\n", 0, position) + 1
+    start = max(lf, block.rfind(b"\r", lf, position) + 1)
+    lf = block.find(b"\n", position)
+    end = lf + 1 if lf >= 0 else len(block)
+    cr = block.find(b"\r", position, end)
+    return start, cr + 1 if cr >= 0 else end
 
 
 def _boundary(block: bytes, start: int, end: int) -> int | None:
