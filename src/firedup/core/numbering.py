@@ -8,6 +8,8 @@ from typing import TypeVar
 
 from firedup.core.model import Cause, Evidence, Explanation, Followed
 
+PIECE_BYTES = 1 << 16
+
 _Placed = TypeVar("_Placed", Cause, Evidence, Followed)
 
 
@@ -23,8 +25,15 @@ def shown_offsets(explanation: Explanation) -> tuple[int, ...]:
 
 
 def count_newlines(data: bytes) -> int:
-    """How many LF there are; `bytes.count` gives the same in twice the time."""
-    return len(data) - len(data.replace(b"\n", b""))
+    """How many LF there are.
+
+    `bytes.count` gives the same in twice the time. Pieces are taken because memory for a copy of
+    a large block comes fresh from the system each time, which costs more than the counting.
+    """
+    if len(data) <= PIECE_BYTES:
+        return len(data) - len(data.replace(b"\n", b""))
+    starts = range(0, len(data), PIECE_BYTES)
+    return sum(count_newlines(data[at : at + PIECE_BYTES]) for at in starts)
 
 
 def count_lines(blocks: Iterable[bytes], offsets: tuple[int, ...]) -> dict[int, int]:
