@@ -105,6 +105,20 @@ async def test_a_dead_shared_connection_does_not_stop_the_next_agent(
         assert ssh_box.proxy.connections == 2
 
 
+async def test_who_leaves_a_broken_link_leaves_the_connection_that_others_have_made_since(
+    ssh_box: SshBox,
+) -> None:
+    async with open_agent(BOX) as early:
+        ssh_box.kill_sessions()
+        assert (await ended(early)).trouble is Trouble.LINK_DOWN
+        late = open_agent(BOX)
+        agent = await late.__aenter__()
+    try:
+        assert (await agent.call("clock"))["boot_id"] == agent.hello["boot_id"]
+    finally:
+        await late.__aexit__(None, None, None)
+
+
 async def test_the_users_forwardings_are_not_asked_for(ssh_box: SshBox) -> None:
     taken = ssh_box.proxy.port  # a port that cannot be listened on any more
     with ssh_box.config.open("a") as text:

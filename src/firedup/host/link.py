@@ -16,7 +16,7 @@ from firedup.host.frame import Data, encode_request
 from firedup.host.outcome import add_detail, describe_no_client, hides_cause
 from firedup.host.protocol import AgentProtocol
 from firedup.host.ssh import Ssh
-from firedup.host.sshsetup import leave_connection, look_closer, settle
+from firedup.host.sshsetup import find_connection, leave_connection, look_closer, settle
 from firedup.host.stream import Stream
 
 WINDOW_BYTES = 1024 * 1024
@@ -106,6 +106,7 @@ async def open_agent(
     program = bundle or load_bundle()
     fitted = await settle(host)
     protocol, hello = await _start(fitted, program, start_timeout_s)
+    connection = find_connection(fitted)
     beating: asyncio.Task[None] | None = None
     try:
         if hello["version"] != program.version:
@@ -126,7 +127,8 @@ async def open_agent(
             beating.cancel()
             await asyncio.wait([beating])
         await protocol.leave()
-        if protocol.is_cut_off:
+        # One that was made since carries others, who are none the worse for what broke before.
+        if protocol.is_cut_off and find_connection(fitted) == connection:
             await leave_connection(fitted)
 
 

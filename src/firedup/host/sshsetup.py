@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import hashlib
 import os
@@ -14,6 +13,7 @@ from pathlib import Path
 
 from firedup.core.error import UsageError
 from firedup.host.base import Host
+from firedup.host.program import run_program
 from firedup.host.ssh import OPTIONS, Ssh
 
 CLIENT_VARIABLE = "FIREDUP_SSH"
@@ -44,6 +44,21 @@ async def settle(host: Host, environ: Mapping[str, str] = os.environ) -> Host:
         return host
     hop = replace(first, client=_client(environ))
     return replace(host, hops=(await _fit(hop, environ), *host.hops[1:]))
+
+
+def find_connection(host: Host) -> tuple[int, int] | None:
+    """By what firedup's own shared connection to `host` is told from a later one, if there is one.
+
+    Each makes a socket of its own in the same place.
+    """
+    hop = host.hops[0] if host.hops else None
+    if not isinstance(hop, Ssh) or hop.control_path is None:
+        return None
+    try:
+        facts = Path(hop.control_path).lstat()
+    except OSError:
+        return None
+    return facts.st_ino, facts.st_ctime_ns
 
 
 async def leave_connection(host: Host) -> None:
@@ -141,20 +156,8 @@ def _make_private(folder: Path) -> bool:
 
 async def _ask(words: tuple[str, ...]) -> tuple[str, str]:
     """What a short command prints on both outputs; nothing when it cannot be run in time."""
-    pipe = asyncio.subprocess.PIPE
     try:
-        process = await asyncio.create_subprocess_exec(
-            *words, stdin=asyncio.subprocess.DEVNULL, stdout=pipe, stderr=pipe
-        )
+        done = await run_program(words, limit_s=ASK_S)
     except OSError:
         return "", ""
-    try:
-        async with asyncio.timeout(ASK_S):
-            out, err = await process.communicate()
-    except TimeoutError:
-        return "", ""
-    finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
-    return out.decode("utf-8", "replace"), err.decode("utf-8", "replace")
+    return done.out, done.err

@@ -10,10 +10,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from firedup.host.base import OperationError
-from firedup.host.command import Output, run_there
+from firedup.host.command import run_there
 from firedup.host.config import HostMemory
 from firedup.host.file import PathFacts, check_paths
 from firedup.host.link import Agent
+from firedup.host.program import Output
 from firedup.host.route import read_route
 from firedup.profile.schema import Catalogue
 from firedup.session.open import open_host
