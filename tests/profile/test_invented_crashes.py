@@ -46,8 +46,10 @@ def test_the_cause_is_found_among_wrappers_and_victims(row: dict[str, str]) -> N
 @pytest.mark.parametrize("row", EXPECT, ids=lambda row: row["log"])
 def test_what_stands_before_the_failure_is_no_crash(row: dict[str, str]) -> None:
     data = log_of(row)
-    # A wrapper may announce the cause, in the line that opens its traceback or the one before it.
-    first = re.search(b"Traceback|Error executing|" + re.escape(row["piece"].encode()), data)
+    # A wrapper may announce the cause in the line that opens its traceback, or just before it.
+    first = re.search(
+        b"Traceback|Error executing|failed to start|" + re.escape(row["piece"].encode()), data
+    )
     assert first is not None
 
     verdict = explain(data[: data.rfind(b"\n", 0, first.start()) + 1]).verdict
