@@ -11,6 +11,7 @@ from typist import Shell, finish
 
 from firedup.cli import main
 from firedup.store.index import IndexedRun, index_path, open_index
+from tests.lease import leased
 from tests.ssh_server import Boxes, SshBox
 
 pytestmark = pytest.mark.timeout(180)
@@ -205,14 +206,17 @@ def test_a_host_that_is_not_reached_is_one_message(shell: Shell, box: SshBox) ->
 def test_after_a_break_in_a_launch_it_is_said_where_the_answer_lies(
     shell: Shell, box: SshBox
 ) -> None:
-    setup = "touch begun; exec sleep 600"
-    launching = shell.start("run", "--host", "box", "--setup", setup, "--cwd", "~", "--", "true")
-    while launching.poll() is None and not (box.home / "begun").exists():
-        os.sched_yield()
+    program = box.home / "server"
+    program.write_text("#!/bin/sh\nexec sleep 600\n")
+    program.chmod(0o700)
+    with leased(program) as is_wanted:  # it cannot begin, so that the launch has no answer yet
+        launching = shell.start("run", "--host", "box", "--", str(program))
+        while launching.poll() is None and not is_wanted():
+            os.sched_yield()
 
-    box.kill_sessions()
+        box.kill_sessions()
 
-    left = finish(launching)
+        left = finish(launching)
     assert left.status == 3
     assert "is not known here: firedup ps --all --host box\n" in left.err
 

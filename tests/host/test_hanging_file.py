@@ -1,11 +1,8 @@
 """A file system that does not answer stops neither the agent nor what else it is asked."""
 
 import asyncio
-import fcntl
-import os
-import signal
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 
 import psutil
@@ -17,6 +14,7 @@ from firedup.host.file import Silence, follow_log, read_file, stat_file
 from firedup.host.link import Agent, open_agent
 from firedup.host.logfile import find_log_files
 from tests.hanging import Hanging, change_agent, impatient_agent
+from tests.lease import leased
 
 LIMIT_S = 100.0
 
@@ -203,19 +201,6 @@ async def test_an_agent_ends_with_its_client_though_a_file_hangs(
     assert not process.is_running()
 
 
-@contextmanager
-def leased(path: Path) -> Iterator[None]:
-    """Whoever opens the file for writing waits in the kernel until the lease is given back."""
-    before = signal.signal(signal.SIGIO, signal.SIG_IGN)
-    file = os.open(path, os.O_RDWR)
-    try:
-        fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_WRLCK)
-        yield
-    finally:
-        os.close(file)  # the lease goes with it
-        signal.signal(signal.SIGIO, before)
-
-
 async def test_a_call_that_the_kernel_holds_is_left_and_comes_back(
     state: Path, tmp_path: Path
 ) -> None:
@@ -225,8 +210,10 @@ async def test_a_call_that_the_kernel_holds_is_left_and_comes_back(
     async with open_agent(
         local_host(), bundle=change_agent({"_HANGS_S = 1.0": "_HANGS_S = 0.1"})
     ) as agent:
-        with leased(file):
+        with leased(file) as is_wanted:
             append = asyncio.ensure_future(agent.call("append", path=str(file), data="Yg=="))
+            while not is_wanted():
+                await asyncio.sleep(0)
             content = await read_file(agent, str(other))
             threads = threads_of(agent)
 
