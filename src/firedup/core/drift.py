@@ -1,0 +1,92 @@
+"""How much a server's speed wanders by itself: between two visits of it, and within one."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import log
+from statistics import fmean, variance
+
+from firedup.core.measured import Cell, Request
+
+_FEWEST_COMMON = 5  # prompts of two visits that are compared
+_PARTS = 6  # that a visit is divided into
+_SMALLEST_PART = 4  # requests
+_SCATTER = 2.6  # the 95 % quantile of F with 5 and some 30 degrees of freedom
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """Variance of a visit's log speed around the server's own, with its degrees of freedom.
+
+    The default is what firedup assumes of a host that it knows nothing about: 2 % from one visit
+    to the next, worth as much as four visits that were seen.
+    """
+
+    variance: float = 0.02**2
+    degrees: float = 4.0
+
+    def after(self, squares: float, degrees: float) -> Drift:
+        """With `squares`, a sum of squared deviations of visits, seen as well."""
+        total = self.degrees + degrees
+        return Drift((self.variance * self.degrees + squares) / total, total) if total else self
+
+
+def log_paces(requests: Iterable[Request]) -> dict[str, float]:
+    """log(time per token) of each prompt that has one; a repeated prompt's mean."""
+    found: defaultdict[str, list[float]] = defaultdict(list)
+    for request in requests:
+        if tpot_s := request.tpot_s:
+            found[request.prompt].append(log(tpot_s))
+    return {prompt: fmean(paces) for prompt, paces in found.items()}
+
+
+def learn_drift(cells: Iterable[Cell], known: Drift | None = None) -> Drift:
+    """What visits of the same arm under the same load tell about drift, added to what is `known`.
+
+    Visits are compared by the prompts that they have in common; what is left of the noise of
+    single requests counts as drift too.
+    """
+    drift = known or Drift()
+    for cell in cells:
+        visits = [log_paces(requests) for requests in visits_of(cell)]
+        common = set.intersection(*map(set, visits)) if len(visits) > 1 else set()
+        if len(common) < _FEWEST_COMMON:
+            continue
+        # In one order, so that the sum of floats does not hang on the order of a set.
+        means = [fmean(visit[prompt] for prompt in sorted(common)) for visit in visits]
+        drift = drift.after(variance(means) * (len(means) - 1), len(means) - 1)
+    return drift
+
+
+def visits_of(cell: Cell) -> tuple[tuple[Request, ...], ...]:
+    """The requests that count, by visit."""
+    blocks: defaultdict[int, list[Request]] = defaultdict(list)
+    for request in cell.kept:
+        blocks[request.block].append(request)
+    return tuple(tuple(blocks[block]) for block in sorted(blocks))
+
+
+def wandering_of(cell: Cell) -> float:
+    """`find_wandering` of the log times per token, the mean over a cell's visits."""
+    series = [
+        [log(request.tpot_s) for request in visit if request.tpot_s] for visit in visits_of(cell)
+    ]
+    return fmean(map(find_wandering, series)) if series else 0.0
+
+
+def find_wandering(series: Sequence[float]) -> float:
+    """The variance with which a series, in order of time, wanders beyond what its noise explains.
+
+    It is cut into parts. Their means scatter by the noise alone unless the server was faster at
+    one time than at another; only a scatter that noise would show in one visit of twenty counts.
+    0 when there is none, or the series is too short to say.
+    """
+    size = len(series) // _PARTS
+    if size < _SMALLEST_PART:
+        return 0.0
+    parts = [series[start : start + size] for start in range(0, size * _PARTS, size)]
+    noise = fmean(variance(part) for part in parts) / size
+    between = variance([fmean(part) for part in parts])
+    return between - noise if between > _SCATTER * noise else 0.0
