@@ -24,6 +24,7 @@ from firedup.core.suspect import (
 MAX_OUTLIVED = 500
 MAX_SUSPECTS = 4000
 MAX_FOLLOWED = 100
+_CHAIN = 16  # exceptions of one chain, of which the outer ones may show the stage of all
 
 
 class Aftermath(Enum):
@@ -43,6 +44,8 @@ class Diagnosis:
         self._suspects: list[Suspect] = []
         self._stop: Suspect | None = None
         self._count = 0
+        # The block whose frames showed a stage last, and at which exception of its chain.
+        self._placed: tuple[int | None, int] = (None, 0)
         self.stop_asked_ns = stop_asked_ns  # host time at which the operator asked for the end
 
     @property
@@ -55,7 +58,7 @@ class Diagnosis:
         line: Line,
         mark: Mark,
         hits: Sequence[Hit],
-        stage: Stage,
+        stage: Stage | None,
         at: Moment,
         *,
         is_ready: bool,
@@ -70,12 +73,25 @@ class Diagnosis:
             return
         self._count += 1
         rules = tuple(hit.rule for hit in hits if hit.rule.role is not None)
-        suspect = Suspect(self._count, line, mark, role, rule, named, stage, at, is_ready, rules)
+        placed_by = mark.position if (mark.block, mark.position) == self._placed else None
+        suspect = Suspect(
+            self._count, line, mark, role, rule, named, stage, at, is_ready, rules, placed_by
+        )
         if rule is not None and rule.is_stop and self._stop is None:
             self._stop = suspect
         self._suspects.append(suspect)
         if len(self._suspects) > MAX_SUSPECTS:
             self._thin_out()
+
+    def place(self, mark: Mark, stage: Stage) -> None:
+        """A frame at `mark` shows in which stage its traceback was raised.
+
+        In a chain only the next exception may tell where all of it was called from.
+        """
+        self._placed = (mark.block, mark.position)
+        for suspect in self._suspects[-_CHAIN:]:
+            if suspect.mark.block == mark.block and suspect.placed_by in (None, mark.position):
+                suspect.stage, suspect.placed_by = stage, mark.position
 
     def go_on(self, writer: str | None, aftermath: Aftermath) -> None:
         """Something went on, so that what was complained about before is survived.
@@ -96,14 +112,20 @@ class Diagnosis:
         """When the first fatal line came."""
         return next((s.at for s in self._before_stop() if s.fatality), None)
 
-    def cause(self, *, allows_weak: bool = True, version: str | None = None) -> Cause | None:
+    def cause(
+        self,
+        *,
+        allows_weak: bool = True,
+        version: str | None = None,
+        later: Stage | None = None,
+    ) -> Cause | None:
         """The first fault; None when no line deserves the name.
 
         `allows_weak` lets errors stand in that are only named in passing. What to do may hang on
-        the engine's `version`.
+        the engine's `version`; `later` is the first stage of a log that shows none before it.
         """
         chosen = self._choose(allows_weak=allows_weak)
-        return cause_of(chosen, version) if chosen else None
+        return cause_of(chosen, version, later) if chosen else None
 
     def followed(self, cause: Cause | None) -> tuple[Followed, ...]:
         """What was printed after the cause and because of it, one line per message."""

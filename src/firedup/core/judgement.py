@@ -158,8 +158,11 @@ class Judgement:
             return cause_of_exit(exited, stage, was_ready=facts.was_ready)
         # A signal is better evidence than an error that was named in passing.
         has_signal = exited is not None and exited.signal is not None
-        version = self.reader.version
-        cause = self.reader.diagnosis.cause(allows_weak=not has_signal, version=version)
+        cause = self.reader.diagnosis.cause(
+            allows_weak=not has_signal,
+            version=self.reader.version,
+            later=self.reader.startup.first_stage,
+        )
         if cause is None and owner is not None and owner.owner is Ownership.NO:
             return cause_of_owner(owner, stage)
         if cause is None and exited is not None:

@@ -232,10 +232,12 @@ class LogReader:
         """Let a stage hit move the start, and say what that forgives."""
         was_ready, stages = self.startup.is_ready, self.startup.stages
         is_frame = entry.mark.shape is Shape.FRAME
-        if is_frame and hit.rule.stage is Stage.SERVING and self.startup.has_start_line:
+        if is_frame and hit.rule.stage is Stage.SERVING and self._is_starting():
             return  # it works off requests; whether those of its warm-up, other lines tell
         rank = entry.mark.source.rank if is_frame else None
         has_moved = self.startup.feed(hit, entry.at, rank=rank)
+        if is_frame and hit.rule.stage is not None and not self.startup.is_ready:
+            self.diagnosis.place(entry.mark, hit.rule.stage)
         # A frame of a traceback shows where the engine was, not that it goes on.
         if not has_moved or is_frame:
             return
@@ -262,10 +264,15 @@ class LogReader:
         else:
             self.startup.mark_start()
 
-    def _stage_for(self, rank: str | None) -> Stage:
+    def _is_starting(self) -> bool:
+        """Whether a start is seen that has not come up yet."""
+        startup = self.startup
+        return startup.has_start_line or bool(startup.stages and not startup.is_ready)
+
+    def _stage_for(self, rank: str | None) -> Stage | None:
         if self.startup.is_ready or self._is_proven:
             return Stage.SERVING
-        return self.startup.stage_of(rank) or Stage.ARGS
+        return self.startup.stage_of(rank)
 
     def _find(self, hit: Hit) -> None:
         rule, line = hit.rule, hit.line

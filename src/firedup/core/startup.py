@@ -78,6 +78,11 @@ class Startup:
         self._has_start_line = False
 
     @property
+    def first_stage(self) -> Stage | None:
+        """The stage that was entered first."""
+        return next(iter(self._spans), None)
+
+    @property
     def stages(self) -> int:
         """How many stages were entered."""
         return len(self._spans)

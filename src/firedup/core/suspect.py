@@ -44,10 +44,11 @@ class Suspect:
     role: Role | None
     rule: Rule | None  # the rule that gave the role
     named: Rule | None  # the rule that knows the failure's class, if any
-    stage: Stage
+    stage: Stage | None  # None where nothing had shown how far the start was
     at: Moment
     is_after_ready: bool
     rules: tuple[Rule, ...] = ()  # all that know the line and give it a role
+    placed_by: int | None = None  # which traceback of its chain showed the stage
     has_survived: bool = False
 
     @property
@@ -97,7 +98,7 @@ class Suspect:
         if self.role is not None or self.mark.shape not in FATAL_SHAPES:
             return Fatality.NONE
         # An argument parser ends the program; a compiler that was tried complains alike later.
-        is_refused = self.mark.shape is Shape.USAGE and self.stage is Stage.ARGS
+        is_refused = self.mark.shape is Shape.USAGE and self.stage in (None, Stage.ARGS)
         return Fatality.CERTAIN if is_refused else Fatality.LIKELY
 
 
@@ -127,24 +128,30 @@ def role_of(hits: Iterable[Hit]) -> tuple[Role | None, Rule | None, Rule | None]
     return own[0].role, own[0], named
 
 
-def cause_of(suspect: Suspect, version: str | None = None) -> Cause:
-    """The suspect as the cause that is shown; `version` is that of the engine, None if unknown."""
+def cause_of(suspect: Suspect, version: str | None = None, later: Stage | None = None) -> Cause:
+    """The suspect as the cause that is shown; `version` is that of the engine, None if unknown.
+
+    `later` is the first stage that the log shows after it, for one before which it shows none.
+    """
     rule, line = suspect.named or suspect.rule, suspect.line
+    stage = suspect.stage or later
+    if stage is None and suspect.rank is None:
+        stage = Stage.ARGS  # where a start begins; a rank's own line shows that it was further
     remedy = None
     if rule is not None:
         # Rules that contradict each other are of different versions; all apply to an unknown one.
         rivals = [r for r in suspect.rules if r is rule or is_rival(r, rule)]
         able = [r for r in rivals if covers(r, version)] or [rule]
         rule = rule if rule in able else able[0]
-        remedy = _join_remedies(able, suspect.stage)
+        remedy = _join_remedies(able, stage)
     return Cause(
-        failure=_failure_of(rule, suspect.stage),
+        failure=_failure_of(rule, stage),
         rule=rule.name if rule is not None else None,
         line=line.text[:MAX_LINE_CHARS],
         line_number=line.number or None,
         offset=line.offset,
         rank=suspect.rank,
-        stage=suspect.stage,
+        stage=stage,
         meaning=rule.meaning if rule and rule.meaning else _meaning(suspect),
         remedy=remedy,
         evidence=(Evidence("line", line.text[:MAX_LINE_CHARS], line.number or None, line.offset),),
@@ -154,17 +161,17 @@ def cause_of(suspect: Suspect, version: str | None = None) -> Cause:
     )
 
 
-def _failure_of(rule: Rule | None, stage: Stage) -> str:
+def _failure_of(rule: Rule | None, stage: Stage | None) -> str:
     """The class, with the stage where what to do hangs on it."""
     if rule is None or rule.failure is None:
         return UNCLASSIFIED
-    is_told = rule.by_stage and stage is not Stage.OTHER
+    is_told = rule.by_stage and stage not in (None, Stage.OTHER)
     return f"{rule.failure}-{stage}" if is_told else rule.failure
 
 
-def _join_remedies(rules: Sequence[Rule], stage: Stage) -> str | None:
+def _join_remedies(rules: Sequence[Rule], stage: Stage | None) -> str | None:
     """What to do; where it depends on a version that is not known, for each of them."""
-    said = [(_span(rule), rule.remedies.get(stage, rule.remedy)) for rule in rules]
+    said = [(_span(r), r.remedies.get(stage, r.remedy) if stage else r.remedy) for r in rules]
     if len({text for _, text in said}) == 1:
         return said[0][1]
     return " ".join(f"{span}: {text}" for span, text in said if text) or None
