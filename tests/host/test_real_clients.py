@@ -42,6 +42,7 @@ def test_docker_takes_the_options_and_no_name_for_one(name: str, follows: bool) 
         Container(name).wrap(("true",)),
         log.argv(STANDING, CURSOR, follows=follows),
         log.waiter,
+        log.events(STANDING, 1795988309_000000000),
         inspect,
         ("docker", "stop", "-t", "30", "--", name),
         ("docker", "kill", "--signal", "SIGTERM", "--", name),

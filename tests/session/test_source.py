@@ -269,7 +269,7 @@ async def test_an_answer_of_the_engine_that_cannot_be_read_is_an_error_in_words(
     async def run(*_: object) -> Output:
         return Output(0, answer.encode(), "")
 
-    monkeypatch.setattr("firedup.host.containerlog.run_short", run)
+    monkeypatch.setattr("firedup.host.pour.run_short", run)
     source = parse_source("docker:sgl")
     assert source is not None
 
@@ -291,7 +291,7 @@ async def test_an_engine_that_answers_no_more_for_a_while_is_no_broken_link(
     site: Site, docker: Docker, watch: WatchSource, standin: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("firedup.session.look.LOOK_S", 0.1)
-    monkeypatch.setattr("firedup.host.containerlog.run_short", slow_when(standin / "slow"))
+    monkeypatch.setattr("firedup.host.pour.run_short", slow_when(standin / "slow"))
     program = site.fake(Script((line(0, "Load weight begin"),), end=None))
     docker("run", "-d", "--name", "sgl", "sglang:x", *site.serve(program))
     snapshots = watch("docker:sgl")
@@ -328,19 +328,23 @@ async def test_no_line_is_lost_or_doubled_when_the_client_of_the_engine_dies(
     import psutil
 
     body = """
-    import sys, time
+    import pathlib, time
     for number in range(400):
         print(f"Load weight begin {number:03}", flush=True)
         time.sleep(0.005)
+        while number in (99, 199, 299) and not pathlib.Path(FOLDER, f"go-{number}").exists():
+            time.sleep(0.01)
     print("x" * 40000 + "END", flush=True)
     """
+    body = body.replace("FOLDER", repr(str(site.folder)))
     docker("run", "-d", "--name", "sgl", "sglang:x", *site.serve(site.program(body)))
     snapshots = watch("docker:sgl", tail_lines=1000)
     killed = 0
 
     def kill_reader(snapshot: Snapshot) -> bool:
         nonlocal killed
-        if len(snapshot.tail) > 20 * (killed + 1) and killed < 3:
+        if len(snapshot.tail) > 100 * killed + 20 and killed < 3:
+            (site.folder / f"go-{100 * killed + 99}").touch()  # lines come while it dies
             killed += 1
             for process in psutil.process_iter():
                 try:
@@ -378,6 +382,30 @@ async def test_a_pod_is_asked_from_inside(
     assert last.explanation.verdict is Verdict.READY
     assert last.checks.token is True
     assert last.explanation.engine == "sglang"
+
+
+async def test_the_key_of_a_pod_is_found_inside(
+    site: Site,
+    docker: Docker,
+    watch: WatchSource,
+    standin: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    text = "0.00.300.000 I main: server is listening on http://127.0.0.1:@PORT@"
+    http = Http(open_s=0, health=((0, 200),), api_key="rosebud")
+    program = site.fake(Script((line(0, text),), http), "llama-server")
+    env = ("-e", "LLAMA_API_KEY=rosebud")
+    command = (program, "-m", "x.gguf", "--port", str(site.port))
+    docker("run", "-d", "--name", "k8s_lc", *env, "llama.cpp:x", *command)
+    make_pod(standin, "llm/lc-0", {"server": "k8s_lc"})
+    (folder,) = (standin / "containers").iterdir()
+    # The stand-in's pod has no process numbers of its own, in which its first would be 1.
+    monkeypatch.setattr("firedup.session.reach.INSIDE", snapshot_pid(folder))
+
+    last = await last_of(watch("k8s:llm/lc-0"))
+
+    assert last.checks.token is True
+    assert last.explanation.verdict is Verdict.READY
 
 
 async def test_without_python_in_the_pod_the_log_is_believed_and_that_is_said(

@@ -10,10 +10,10 @@ from typing import Any
 
 from firedup.core.error import UsageError
 from firedup.host.agent.engine import read_events
-from firedup.host.base import LinkError, OperationError, Trouble
+from firedup.host.base import LinkError, Trouble
 from firedup.host.container import Container
 from firedup.host.link import Agent
-from firedup.host.pour import is_missing, run_short
+from firedup.host.pour import ask_client, run_short
 from firedup.host.stamp import Cursor, Decoder, StampedLines, read_stamp
 from firedup.host.standing import Standing, read_object, split_status
 
@@ -71,23 +71,21 @@ class ContainerLog:
         """For what `argv` prints."""
         return StampedLines()
 
+    def events(self, standing: Standing, until_wall_ns: int) -> tuple[str, ...]:
+        """What prints the past events of the start that stood so, of its end and of memory."""
+        begun = write_time(standing.started_wall_ns or 0)
+        span = ("--since", begun, "--until", write_time(until_wall_ns))
+        wanted = (f"container={standing.start.partition(' ')[0]}", "event=oom", "event=die")
+        filters = tuple(word for one in wanted for word in ("--filter", one))
+        return (self.program, "events", *span, *filters, "--format", "{{json .}}")
+
     async def recall_memory(self, agent: Agent, standing: Standing, wall_ns: int) -> bool | None:
         """Whether the start that stood so lacked memory, by the events until `wall_ns`.
 
         For a container that was removed at its end. None when the engine tells nothing of its end,
         as Podman does not.
         """
-        span = (
-            "--since",
-            write_time(standing.started_wall_ns or 0),
-            "--until",
-            write_time(wall_ns),
-        )
-        container = standing.start.partition(" ")[0]
-        wanted = (f"container={container}", "event=oom", "event=die")
-        filters = tuple(word for one in wanted for word in ("--filter", one))
-        words = (self.program, "events", *span, *filters, "--format", "{{json .}}")
-        output = await run_short(agent, words)
+        output = await run_short(agent, self.events(standing, wall_ns))
         return read_events(output.out.decode("utf-8", "replace")) if output.code == 0 else None
 
     async def look(self, agent: Agent) -> Standing:
@@ -97,16 +95,8 @@ class ContainerLog:
         or its answer cannot be read.
         """
         inspect = (self.program, "container", "inspect", "--format", FORMAT, "--", self.name)
-        try:
-            output = await run_short(agent, inspect)
-        except OperationError as error:
-            if not is_missing(error):
-                raise
-            raise LinkError(
-                Trouble.NO_CLIENT,
-                f"{self.program} is not installed on {agent.host.name}",
-                todo=f"Name the host where the container runs: --host box {self.word}",
-            ) from error
+        todo = f"Name the host where the container runs: --host box {self.word}"
+        output = await ask_client(agent, inspect, todo=todo)
         if output.code != 0:
             raise explain_refusal(self, output.words, agent.host.name)
         return read_container(read_object(output.out.decode("utf-8", "replace"), self.word))

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from firedup.core.error import UsageError
-from firedup.host.base import LinkError, OperationError, Trouble
+from firedup.host.base import LinkError, Trouble
 from firedup.host.containerlog import write_time
 from firedup.host.kubernetes import Pod
 from firedup.host.link import Agent
-from firedup.host.pour import is_missing, run_short
+from firedup.host.pour import ask_client
 from firedup.host.stamp import Cursor, Decoder, StampedLines, read_stamp
 from firedup.host.standing import Standing, read_object, split_status, unreadable
 
@@ -56,16 +56,9 @@ class PodLog:
         UsageError when there is no such pod, LinkError when the cluster cannot be asked.
         """
         where = (*self.pod.namespace_words, f"pod/{self.pod.name}")
-        try:
-            output = await run_short(agent, ("kubectl", "get", *where, f"--output={FORMAT}"))
-        except OperationError as error:
-            if not is_missing(error):
-                raise
-            raise LinkError(
-                Trouble.NO_CLIENT,
-                f"kubectl is not installed on {agent.host.name}",
-                todo=f"Name the host from which you use it: --host box {self.word}",
-            ) from error
+        todo = f"Name the host from which you use it: --host box {self.word}"
+        get = ("kubectl", "get", *where, f"--output={FORMAT}")
+        output = await ask_client(agent, get, todo=todo)
         if output.code != 0:
             raise self._explain(output.words, agent.host.name)
         return read_pod(output.out.decode("utf-8", "replace"), self.pod)

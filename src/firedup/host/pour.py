@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import dataclass
 
 from firedup.core.error import HostError
-from firedup.host.base import OperationError
+from firedup.host.base import LinkError, OperationError, Trouble
 from firedup.host.frame import Data
 from firedup.host.link import Agent
 from firedup.host.stream import Stream
@@ -51,6 +51,17 @@ async def run_short(agent: Agent, argv: tuple[str, ...], *, timeout_s: float = S
         stream.close()
     result = stream.result or {}
     return Output(result.get("code"), bytes(out), str(result.get("words", "")).strip())
+
+
+async def ask_client(agent: Agent, argv: tuple[str, ...], *, todo: str) -> Output:
+    """As `run_short`, of a client such as docker; LinkError with `todo` where there is none."""
+    try:
+        return await run_short(agent, argv)
+    except OperationError as error:
+        if not is_missing(error):
+            raise
+        what = f"{argv[0]} is not installed on {agent.host.name}"
+        raise LinkError(Trouble.NO_CLIENT, what, todo=todo) from error
 
 
 def is_missing(error: OperationError) -> bool:

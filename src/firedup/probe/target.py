@@ -64,7 +64,7 @@ def make_target(
     profile: EngineProfile | None,
     *,
     run_folder: str | None = None,
-    process: tuple[int, int] | None = None,
+    process: tuple[int, int | None] | None = None,
     container: tuple[str, ...] = (),
 ) -> Target:
     """The target of a run (`run_folder`) or of a process (`process`: pid and start ticks).

@@ -20,6 +20,8 @@ from firedup.session.watch import Watch
 
 _ANYWHERE = (None, "", "0.0.0.0", "::")  # noqa: S104 - compared, not bound
 
+INSIDE = 1  # the number of a container's main process as seen in there
+
 
 def reach(spec: ServerSpec, standing: Standing) -> tuple[ServerSpec, str | None]:
     """`spec` with the address and port at which the host reaches the server.
@@ -72,7 +74,8 @@ def ask_through(
     between. A `pod` is asked from inside.
     """
     identity = (process.pid, process.start_ticks) if process is not None else None
-    target = make_target(watch.agent, begun.spec, profile, process=identity, container=container)
+    own = (INSIDE, None) if pod is not None else identity
+    target = make_target(watch.agent, begun.spec, profile, process=own, container=container)
 
     async def find_own(agent: Agent) -> frozenset[int]:
         if identity is None:

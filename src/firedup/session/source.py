@@ -22,14 +22,13 @@ from firedup.session.clock import HostClock
 from firedup.session.find import find_told
 from firedup.session.look import LOOK_S, look_patiently, recall_memory
 from firedup.session.prepared import watch_prepared
-from firedup.session.reach import ask_through, reach
+from firedup.session.reach import INSIDE, ask_through, reach
 from firedup.session.sample import feed_samples
 from firedup.session.spout import DRAIN_S, Spout
 from firedup.session.watch import Watch, Watching
 from firedup.session.watching import make_pipeline
 
 WAIT_PAUSE_S = 1.0
-_INSIDE = 1  # the number of a container's main process as seen in there
 APPROXIMATE = (
     "the log comes from a program that keeps it ({0}): what the server prints without a line "
     "break is seen late, and after a broken link lines are known again by their times"
@@ -88,7 +87,7 @@ class _Tap:
         self._engine = engine
         self.spout = Spout(watch, source)
         self._start: str | None = None
-        self._pid = _INSIDE
+        self._pid = INSIDE
         self._has_ended = False
 
     async def take_up(self, agent: Agent, standing: Standing) -> ProcessFacts | None:
@@ -140,7 +139,7 @@ class _Tap:
     def _adopt(self, standing: Standing, process: ProcessFacts | None) -> None:
         """Take the start that goes on now: read its command, ask it whether it is ready."""
         self._start = standing.start
-        self._pid = process.pid if process is not None else _INSIDE
+        self._pid = process.pid if process is not None else INSIDE
         argv = process.argv if process is not None and process.argv else standing.argv
         argv = complete_command(argv, standing.image, self._catalogue)
         spec = read_command(argv, {}, self._catalogue) if argv else ServerSpec()

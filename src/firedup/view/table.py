@@ -108,6 +108,7 @@ def record_rows(
 
 def record_row(row: RunRow) -> dict[str, object]:
     """One run of that object."""
+    place = {"node": row.node, "nodes": list(row.nodes)} if row.nodes else {}
     return {
         "id": row.run.id,
         "name": row.run.name,
@@ -124,7 +125,8 @@ def record_row(row: RunRow) -> dict[str, object]:
         "draft": row.draft,
         "cause": row.cause,
         "hook_failures": [clean(failure) for failure in row.hook_failures],
-    } | ({"node": row.node, "nodes": list(row.nodes)} if row.nodes else {})
+        **place,
+    }
 
 
 def _cells(row: RunRow, paper: Paper) -> dict[str, str]:
