@@ -39,6 +39,7 @@ class Case:
     `speed_up` has an interval that is valid whenever the measurement stopped. `baseline` is in
     tokens a second of one stream. `acceptance_length` is None where the server cannot say.
     `draft_tokens` is how many a step proposes one after the other, None when not known.
+    `drift_share` is how much of the interval's variance more prompts cannot take away.
     """
 
     load: Load
@@ -46,6 +47,7 @@ class Case:
     baseline: float
     acceptance_length: Estimate | None = None
     draft_tokens: int | None = None
+    drift_share: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +149,21 @@ def choose_draft_tokens(cases: Sequence[Case]) -> Case | None:
         )
     ]
     return min(as_good, key=lambda case: case.draft_tokens or 0)
+
+
+def sum_up(decisions: Sequence[Decision]) -> Advice:
+    """One word for all loads: use, if anywhere; else what holds at the smallest load."""
+    if any(one.advice is Advice.USE for one in decisions):
+        return Advice.USE
+    return decisions[0].advice if decisions else Advice.UNDECIDED
+
+
+def imply_lengths(accuracy: float, draft_tokens: int) -> tuple[float, float]:
+    """What a validation accuracy would mean if it were acceptance, which it is not.
+
+    The acceptance length if it held at the first position alone, and if it held at each.
+    """
+    return 1 + accuracy, 1 + sum(accuracy**n for n in range(1, draft_tokens + 1))
 
 
 def dear_step_ratio(draft_tokens: int) -> float:

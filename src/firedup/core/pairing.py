@@ -15,6 +15,7 @@ from firedup.core.student import pooled_degrees
 
 FEWEST_PAIRS = 4  # prompts, below which nothing is said
 _QUARTET = 2  # blocks of an arm in one A B B A
+_ENOUGH_QUARTETS = 6  # that show their scatter by themselves
 
 
 class Design(Enum):
@@ -59,6 +60,11 @@ class Difference:
         return self.variance + self.drift
 
     @property
+    def drift_share(self) -> float:
+        """How much of the variance more prompts cannot take away."""
+        return self.drift / self.whole if self.whole > 0 else 0.0
+
+    @property
     def whole_degrees(self) -> float:
         """The degrees of freedom of the whole."""
         return pooled_degrees(((self.variance, self.degrees), (self.drift, self.drift_degrees)))
@@ -85,7 +91,8 @@ def compare_arms(
     Speed is all tokens ÷ all seconds, so that speed-up = acceptance length ÷ step ratio holds for
     what is printed. Sequential arms differ by the drift between their visits too; a visit that
     wandered by more than `drift` says by how much at least. Interleaved ones are compared
-    A B B A by A B B A, which a steady drift leaves alone and an unsteady one scatters.
+    A B B A by A B B A, which a steady drift leaves alone and an unsteady one scatters; with fewer
+    of these than can tell, each block is taken for a visit.
     """
     pairs = pair_prompts(baseline, candidate)
     if len(pairs) < FEWEST_PAIRS:
@@ -103,7 +110,8 @@ def compare_arms(
         groups: defaultdict[int, float] = defaultdict(float)
         for pair, pull in zip(pairs, pulls, strict=True):
             groups[pair.block // _QUARTET] += pull
-        return _difference(log_ratio, list(groups.values()), len(pairs))
+        if len(groups) >= _ENOUGH_QUARTETS:
+            return _difference(log_ratio, list(groups.values()), len(pairs))
     visited = drift or Drift()
     between = sum(
         max(visited.variance, wandering_of(cell)) / len(visits_of(cell))

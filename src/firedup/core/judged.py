@@ -1,0 +1,107 @@
+"""Two arms, load by load: a look after each round, and the decision at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from firedup.core.comparable import Obstacle, find_obstacles
+from firedup.core.decision import Case, Crossing, Decision, decide, find_crossing
+from firedup.core.drift import learn_drift
+from firedup.core.measured import Arm, Cell, Estimate, Load
+from firedup.core.pairing import Design, compare_arms, pair_prompts
+from firedup.core.rival import Evidence
+from firedup.core.sequential import FIRST_LOOK, Look, Outlook, Rules, take_look
+from firedup.core.statistic import estimate
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What follows from two arms. `unmeasured`: loads with too few answers of both to compare."""
+
+    decisions: tuple[Decision, ...]
+    looks: Mapping[Load, Look]
+    crossing: Crossing | None = None
+    obstacles: tuple[Obstacle, ...] = ()
+    unmeasured: tuple[Load, ...] = ()
+
+    @property
+    def is_over(self) -> bool:
+        """Whether no load gains from more requests, so that the probe may stop."""
+        return not self.unmeasured and all(
+            look.outlook is not Outlook.GO_ON for look in self.looks.values()
+        )
+
+
+def judge_arms(
+    baseline: Arm,
+    candidate: Arm,
+    design: Design,
+    *,
+    share: float,
+    before: Judged | None = None,
+    evidence: Evidence | None = None,
+    rules: Rules | None = None,
+) -> Judged:
+    """What is certain of the candidate after a round of a probe, or at its end.
+
+    `share` is how much of the probe's budget is used, 1 at the end. `before` is what was judged
+    after the round before: each look costs a part of the allowed error, so it must be handed on.
+    A load that was certain once is not looked at again.
+    """
+    drift = learn_drift(baseline.cells + candidate.cells)
+    looks: dict[Load, Look] = {}
+    cases: list[Case] = []
+    unmeasured: list[Load] = []
+    for cell in candidate.cells:
+        past = before.looks.get(cell.load) if before else None
+        other = baseline.at(cell.load)
+        if past is None or past.outlook is Outlook.GO_ON:
+            found = compare_arms(other, cell, design, drift) if other else None
+            if found is not None and not _is_too_soon(found.prompts, past, share):
+                past = take_look(found, past, share=share, rules=rules)
+        if past is None or other is None:
+            unmeasured.append(cell.load)
+            continue
+        looks[cell.load] = past
+        cases.append(_case(other, cell, past, candidate.conditions.draft_tokens))
+    decisions = decide(cases, evidence=evidence, rules=rules)
+    obstacles = find_obstacles(baseline.conditions, candidate.conditions)
+    return Judged(decisions, looks, find_crossing(decisions), obstacles, tuple(unmeasured))
+
+
+def _is_too_soon(pairs: int, past: Look | None, share: float) -> bool:
+    """Whether a look now would cost more than it is likely to tell."""
+    return share < 1 and pairs < (past.next_pairs if past else FIRST_LOOK)
+
+
+def _case(baseline: Cell, candidate: Cell, look: Look, draft_tokens: int | None) -> Case:
+    pairs = pair_prompts(baseline, candidate)
+    seconds = sum(pair.baseline_s for pair in pairs)
+    tokens = sum(pair.baseline_tokens for pair in pairs)
+    return Case(
+        candidate.load,
+        look.estimate,
+        tokens / seconds,
+        acceptance_length_of(candidate),
+        draft_tokens,
+        look.difference.drift_share,
+    )
+
+
+def acceptance_length_of(cell: Cell) -> Estimate | None:
+    """1 + accepted ÷ steps, with an interval where requests have counters of their own.
+
+    Else what the cell's best source says, without one; None where nothing does.
+    """
+    sums: dict[str, list[int]] = {}
+    for request in cell.kept:
+        if request.counts is not None:
+            row = sums.setdefault(request.prompt, [0, 0])
+            row[0] += request.counts.accepted
+            row[1] += request.counts.steps
+    found = estimate(list(sums.values()), lambda accepted, steps: 1 + accepted / steps)
+    if found is not None:
+        return found
+    length = cell.acceptance.length if cell.acceptance else None
+    return Estimate(length) if length is not None else None

@@ -1,0 +1,198 @@
+"""The advice about a drafter and the numbers behind it, in plain sentences and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from firedup.core.comparable import Obstacle, Weight
+from firedup.core.decision import (
+    Advice,
+    Case,
+    Crossing,
+    Decision,
+    sum_up,
+)
+from firedup.core.measured import Load
+from firedup.core.rival import Claim
+from firedup.core.sequential import Side
+from firedup.view.change import record_change, render_change
+from firedup.view.headline import render_section
+from firedup.view.paper import Paper
+from firedup.view.probed import record_estimate
+from firedup.view.reason import name_loads, say_range, say_reasons
+from firedup.view.record import SCHEMA
+from firedup.view.speedup import describe_speed_up
+
+_LOOKS = {
+    Advice.USE: ("✓", "green"),
+    Advice.DO_NOT_USE: ("✗", "red"),
+    Advice.FINE_TUNE: ("✗", "yellow"),
+    Advice.FIX_SYSTEM: ("✗", "yellow"),
+    Advice.UNDECIDED: ("○", "yellow"),
+}
+_MOST_RIVALS = 3
+
+
+def render_decision(
+    decisions: Sequence[Decision],
+    paper: Paper,
+    *,
+    crossing: Crossing | None = None,
+    best: Case | None = None,
+    accuracy: float | None = None,
+    obstacles: Sequence[Obstacle] = (),
+) -> list[str]:
+    """The verdict in one line, then each load in one, then why, for the first that is not used.
+
+    `best` is the case of the best number of draft tokens. `accuracy` is a validation accuracy that
+    somebody took for acceptance.
+    """
+    if not decisions:
+        return ["no verdict: no prompt was answered by both arms"]
+    word = sum_up(decisions)
+    symbol, tone = _LOOKS[word]
+    lines = [paper.paint(f"{symbol} {_headline(decisions, word)}", tone, "bold")]
+    for one in decisions:
+        lines += paper.fold(_say_load(one), indent="  ", rest="      ")
+    if crossing is not None:
+        lines += paper.fold(_say_crossing(crossing), indent="  ", rest="      ")
+    if best is not None:
+        lines += paper.fold(_say_best(best), indent="  ", rest="      ")
+    told = next((one for one in decisions if one.advice is not Advice.USE), decisions[0])
+    why = [line for text in say_reasons(told, accuracy) for line in _item(text, paper)]
+    lines += render_section(_title(told, decisions), why, paper)
+    lines += _render_rivals(told.rivals, paper)
+    return lines + render_obstacles(obstacles, paper)
+
+
+def render_obstacles(obstacles: Sequence[Obstacle], paper: Paper) -> list[str]:
+    """What is different between the arms beside the drafter, what forbids a comparison first."""
+    body: list[str] = []
+    for one in obstacles:
+        if one.weight is Weight.HARMLESS:
+            continue
+        head = "NOT COMPARABLE: " if one.weight is Weight.FORBIDS else ""
+        body += _item(f"{head}{render_change(one.name, one.baseline, one.candidate)}", paper)
+        body += paper.fold(f"({one.why})", indent="    ", rest="    ")
+    return render_section("what differs beside the drafter", body, paper)
+
+
+def _item(text: str, paper: Paper) -> list[str]:
+    return paper.fold(text, indent="  ", rest="    ")
+
+
+def _headline(decisions: Sequence[Decision], word: Advice) -> str:
+    if word is Advice.USE:
+        return _say_use(decisions)
+    first = decisions[0]
+    if word is Advice.UNDECIDED:
+        return "undecided"
+    levers = {Advice.FINE_TUNE: "fine-tune the drafter", Advice.FIX_SYSTEM: "fix the system"}
+    todo = [levers[one] for one in (first.advice, first.also) if one in levers]
+    return "do not use this drafter as it is" + (f": {' and '.join(todo)}" if todo else "")
+
+
+def _say_use(decisions: Sequence[Decision]) -> str:
+    parts: dict[str, list[Load]] = {"use this drafter": [], "not": [], "undecided": []}
+    words = {Advice.USE: "use this drafter", Advice.UNDECIDED: "undecided"}
+    for one in decisions:
+        parts[words.get(one.advice, "not")].append(one.case.load)
+    said = [f"{word} at {name_loads(loads)}" for word, loads in parts.items() if loads]
+    return ", ".join(said) if len(said) > 1 else "use this drafter"
+
+
+def _title(told: Decision, decisions: Sequence[Decision]) -> str:
+    return "why" if len(decisions) == 1 else f"why, at {name_loads([told.case.load])}"
+
+
+def _say_load(one: Decision) -> str:
+    head = f"{name_loads([one.case.load])}: {say_range(one.case.speed_up, 'x')}"
+    if one.side is Side.OPEN:
+        return f"{head}, undecided"
+    if one.side is Side.NO_GAIN:
+        return f"{head}, no gain worth having"
+    return f"{head}, {describe_speed_up(one.case.speed_up.value)}"
+
+
+def _say_crossing(one: Crossing) -> str:
+    if one.loses_at == one.pays_at + 1:
+        return f"It stops paying above concurrency {one.pays_at}."
+    return (
+        f"It stops paying between concurrency {one.pays_at} and {one.loses_at}, the measured ones;"
+        f" a line between them meets 1.00x at about {one.about:.0f}."
+    )
+
+
+def _say_best(best: Case) -> str:
+    return (
+        f"Of the numbers of draft tokens that were measured, {best.draft_tokens} is the best:"
+        f" {say_range(best.speed_up, 'x')}."
+    )
+
+
+def _render_rivals(claims: Sequence[Claim], paper: Paper) -> list[str]:
+    body: list[str] = []
+    standing = [claim for claim in claims if claim.excluded_by is None]
+    for claim in standing[:_MOST_RIVALS]:
+        hint = f" ({claim.hint})" if claim.hint else ""
+        body += _item(f"{claim.rival}: {claim.says}{hint}. Look at {claim.test}.", paper)
+    if rest := standing[_MOST_RIVALS:]:
+        body += _item(f"also: {', '.join(str(claim.rival) for claim in rest)}", paper)
+    for claim in claims:
+        if claim.excluded_by is not None:
+            body += _item(f"not {claim.rival}: {claim.excluded_by}", paper)
+    return render_section("before training, exclude", body, paper)
+
+
+def record_decision(
+    decisions: Sequence[Decision],
+    *,
+    crossing: Crossing | None = None,
+    best: Case | None = None,
+    obstacles: Sequence[Obstacle] = (),
+) -> dict[str, object]:
+    """The same for programs."""
+    return {
+        "schema": SCHEMA,
+        "advice": str(sum_up(decisions)),
+        "loads": [_record(one) for one in decisions],
+        "stops_paying": None
+        if crossing is None
+        else {"above": crossing.pays_at, "at": crossing.loses_at, "about": crossing.about},
+        "best_draft_tokens": best.draft_tokens if best else None,
+        "differs": [
+            record_change(one.name, one.baseline, one.candidate)
+            | {"weight": str(one.weight), "why": one.why}
+            for one in obstacles
+        ],
+    }
+
+
+def _record(one: Decision) -> dict[str, object]:
+    load, figures = one.case.load, one.figures
+    return {
+        "concurrency": load.concurrency if load.rate is None else None,
+        "rate": load.rate,
+        "advice": str(one.advice),
+        "also": str(one.also) if one.also else None,
+        "certain": str(one.side),
+        "speed_up": record_estimate(one.case.speed_up),
+        "drift_share": one.case.drift_share,
+        "baseline_tokens_per_s": one.case.baseline,
+        "acceptance_length": record_estimate(one.case.acceptance_length),
+        "draft_tokens": one.case.draft_tokens,
+        "step_ratio": figures.step_ratio if figures else None,
+        "break_even_acceptance_length": figures.break_even if figures else None,
+        "tokens_per_s_if_perfect": figures.perfect if figures else None,
+        "tokens_per_s_at_plain_step": figures.at_plain_step if figures else None,
+        "rivals": [
+            {
+                "cause": str(claim.rival),
+                "says": claim.says,
+                "test": claim.test,
+                "excluded_by": claim.excluded_by,
+                "hint": claim.hint,
+            }
+            for claim in one.rivals
+        ],
+    }

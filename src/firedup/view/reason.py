@@ -1,0 +1,124 @@
+"""Why a drafter is worth its use or not: the numbers behind a decision, in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from firedup.core.decision import Advice, Decision, dear_step_ratio, imply_lengths
+from firedup.core.measured import Estimate, Load
+from firedup.core.sequential import Side
+from firedup.core.speedup import Speedup
+
+_MOSTLY = 0.5  # of the variance: then it is drift that keeps a verdict open
+
+
+def name_loads(loads: Sequence[Load]) -> str:
+    """Such as "concurrency 1, 8"."""
+    words = ", ".join(load.word for load in loads)
+    return f"a load of {words}" if any(load.rate for load in loads) else f"concurrency {words}"
+
+
+def say_range(figure: Estimate, unit: str = "") -> str:
+    """A figure, and its interval where it has one."""
+    text = f"{figure.value:.2f}{unit}"
+    if figure.low is None or figure.high is None:
+        return text
+    return f"{text} ({figure.low:.2f} to {figure.high:.2f})"
+
+
+def say_reasons(one: Decision, accuracy: float | None = None) -> Iterator[str]:
+    """Sentences with the numbers behind a decision; `accuracy` was taken for acceptance."""
+    figures = one.figures
+    if one.advice is Advice.UNDECIDED:
+        yield _say_open(one)
+    if figures is None:
+        yield "The server does not say how much is accepted: what a step costs is not known."
+        return
+    yield _say_lengths(one, figures)
+    yield (
+        f"A step costs {figures.step_ratio:.2f} times a plain one ({1000 * figures.step_s:.1f} ms"
+        f" against {1000 * figures.plain_step_s:.1f}), so it breaks even at an acceptance length"
+        f" of {figures.break_even:.2f}."
+    )
+    yield _say_bounds(one, figures)
+    if one.side in (Side.NO_GAIN, Side.SLOWER):
+        yield from _say_levers(one, figures)
+    if accuracy is not None:
+        yield _say_accuracy(accuracy, figures)
+
+
+def _say_open(one: Decision) -> str:
+    share = one.case.drift_share
+    if one.case.speed_up.low is None:
+        return "Too few prompts were answered by both to give an interval."
+    if share is not None and share > _MOSTLY:
+        return (
+            f"Drift between visits is {100 * share:.0f} % of what keeps it open, and more prompts"
+            " do not help against that: measure both servers in turn, or the baseline once more."
+        )
+    return "More prompts make the interval narrower."
+
+
+def _say_lengths(one: Decision, figures: Speedup) -> str:
+    length = one.case.acceptance_length or Estimate(figures.acceptance_length)
+    text = f"Acceptance length {say_range(length)}"
+    tokens = figures.draft_tokens
+    if tokens is None:
+        return f"{text}; how many tokens a step drafts is not known."
+    share = (figures.acceptance_length - 1) / tokens
+    return f"{text} of {tokens + 1} at most: {100 * share:.0f} % of drafted tokens are accepted."
+
+
+def _say_bounds(one: Decision, figures: Speedup) -> str:
+    plain = (
+        f"this drafter at the step cost of the baseline {figures.at_plain_step:.0f} tok/s"
+        f" ({figures.acceptance_length:.2f}x)"
+    )
+    if figures.perfect is None or one.perfect_speed_up is None:
+        return f"{plain[0].upper()}{plain[1:]}."
+    return (
+        f"A perfect drafter at this step cost would give {figures.perfect:.0f} tok/s"
+        f" ({one.perfect_speed_up:.2f}x), {plain}."
+    )
+
+
+def _say_levers(one: Decision, figures: Speedup) -> Iterator[str]:
+    tokens = figures.draft_tokens
+    if one.pays_at is not None:
+        yield (
+            f"It pays at {name_loads([one.pays_at])}: under more load a step with drafts does more"
+            " work than the hardware has to spare, and it is the load that it does not fit."
+        )
+        return
+    advice = (one.advice, one.also)
+    if Advice.FINE_TUNE in advice:
+        if tokens is not None:
+            needed = (figures.break_even - 1) / tokens
+            yield (
+                f"The drafter is a lever: from {100 * needed:.0f} % of drafted tokens accepted on"
+                " it would pay at this step cost."
+            )
+        else:
+            yield "The drafter is a lever: next to nothing of what it drafts is accepted."
+    if Advice.FIX_SYSTEM in advice and tokens is not None:
+        if one.perfect_speed_up is not None and one.perfect_speed_up <= 1:
+            yield "No drafter pays here, however good: the step has to become cheaper."
+        elif Advice.FINE_TUNE not in advice:
+            yield "The drafter is not the trouble, the step is."
+        yield (
+            f"The step is a lever: with {tokens} draft tokens it should cost no more than about"
+            f" {dear_step_ratio(tokens):.2f} plain ones. Look at CUDA graphs, at communication"
+            " between GPUs, at the drafter's own parallelism and attention, and at fewer draft"
+            " tokens."
+        )
+    if one.advice is Advice.DO_NOT_USE:
+        yield "Neither low acceptance nor a dear step explains it: it is near its best, and loses."
+
+
+def _say_accuracy(accuracy: float, figures: Speedup) -> str:
+    text = f"A validation accuracy of {100 * accuracy:.1f} % is no acceptance:"
+    first, each = imply_lengths(accuracy, figures.draft_tokens or 1)
+    text += f" at the first position alone it would mean a length of {first:.2f}"
+    if figures.draft_tokens is not None:
+        text += f", at each of {figures.draft_tokens} one of {each:.2f}"
+    return f"{text}; {figures.acceptance_length:.2f} was measured."
