@@ -169,5 +169,8 @@ def test_an_interrupt_while_loading_is_called_stopped() -> None:
     assert explained("f_sigint_loading.log").verdict is Verdict.STOPPED
 
 
-def test_the_unprefixed_stream_alone_shows_the_load_and_ready() -> None:
-    assert explained("x_split.stderr.log").verdict is Verdict.READY
+def test_the_unprefixed_stream_alone_shows_the_load_ready_and_the_stop() -> None:
+    seen = explained("x_split.stderr.log")
+
+    assert seen.verdict is Verdict.STOPPED
+    assert Stage.READY in [span.stage for span in seen.stages]

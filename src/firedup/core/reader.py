@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from firedup.core.block import Blocks, Mark, Shape
 from firedup.core.diagnosis import Aftermath, Diagnosis
+from firedup.core.earlier import MAX_EARLIER, tell_earlier
 from firedup.core.line import has_own_prefix
 from firedup.core.model import Evidence, Finding, Line, Progress, Stage
 from firedup.core.reading import Readings
@@ -78,6 +79,7 @@ class LogReader:
         self.diagnosis = Diagnosis(self._stop_asked_ns)
         self.readings = Readings()
         self._findings: dict[str, Finding] = {}
+        self.earlier: list[Finding] = []  # what became of the starts before
         self._forget_moves()
 
     def _forget_moves(self) -> None:
@@ -137,8 +139,8 @@ class LogReader:
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """Findings of rules, in order of appearance."""
-        return tuple(self._findings.values())
+        """Findings of rules, in order of appearance, and what became of earlier starts."""
+        return (*self._findings.values(), *self.earlier)
 
     @property
     def knows_anything(self) -> bool:
@@ -256,6 +258,8 @@ class LogReader:
 
     def _begin_start(self) -> None:
         if self.startup.has_start_line:
+            self.earlier.append(tell_earlier(self.startup, self.diagnosis, self.version))
+            del self.earlier[:-MAX_EARLIER]
             self.startup.begin_again()
             self.diagnosis = Diagnosis(self._stop_asked_ns)
             self._findings = {}
