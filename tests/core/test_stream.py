@@ -156,8 +156,8 @@ def test_an_error_inside_the_stream_is_kept_and_ends_the_reading(event: Any, err
     assert not reader.is_done
 
 
-WORDS = """choices text delta content usage meta_info timings error stop completion_tokens
-finish_reason message stop_type""".split()
+WORDS = ["choices", "text", "delta", "content", "usage", "meta_info", "timings", "error"]
+WORDS += ["stop", "completion_tokens", "finish_reason", "message", "stop_type"]
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=3),
     lambda inner: (

@@ -1,0 +1,59 @@
+"""Encrypted connections: whose certificates are trusted, and failures in words."""
+
+from __future__ import annotations
+
+import ssl
+from dataclasses import dataclass
+from pathlib import Path
+
+from firedup.core.error import UsageError
+
+
+@dataclass(frozen=True, slots=True)
+class Trust:
+    """Which certificates are believed: the system's authorities, or those of `ca_file` alone.
+
+    `is_blind` believes any, which a figure from a measurement survives and a secret does not.
+    """
+
+    ca_file: Path | None = None
+    is_blind: bool = False
+
+    @property
+    def note(self) -> str | None:
+        """What has to be said about it."""
+        if self.is_blind:
+            return "the server's certificate is not checked: whoever is on the way may read along"
+        return None
+
+
+def make_context(trust: Trust) -> ssl.SSLContext:
+    """The context for connections that `trust` describes. UsageError when its file is no good."""
+    if trust.is_blind:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+        return context
+    try:
+        return ssl.create_default_context(cafile=str(trust.ca_file) if trust.ca_file else None)
+    except (OSError, ssl.SSLError) as error:
+        raise UsageError(
+            f"the certificates of {trust.ca_file} cannot be used",
+            why=error.strerror or str(error),
+            todo="Name a file of certificates in PEM form.",
+        ) from None
+
+
+def explain_failure(error: OSError, place: str) -> str:
+    """Why no connection to `place` came about, in one sentence, and what may help."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        why = error.verify_message or "the certificate cannot be verified"
+        return (
+            f"the certificate of {place} is not trusted: {why}"
+            " (--cacert FILE trusts an authority of your own, --insecure trusts anybody)"
+        )
+    if isinstance(error, ssl.SSLError):
+        if error.reason in ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYER_FAILURE"):
+            return f"{place} does not speak TLS; write http:// instead of https://"
+        return f"no encrypted connection to {place}: {error.reason or error}"
+    return f"no connection to {place}: {error.strerror or str(error) or type(error).__name__}"

@@ -1,0 +1,121 @@
+"""Encrypted connections with certificates of the test's own."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime as dt
+import ssl
+from ipaddress import ip_address
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+from speaker import DONE, STREAM, chunk, event, saying, speak
+
+from firedup.core.error import UsageError
+from firedup.probe.call import Call
+from firedup.probe.client import Client
+from firedup.probe.tls import Trust
+from firedup.probe.url import parse_url
+
+CALL = Call("/v1/completions", b"{}")
+WHOLE = STREAM + chunk(event("a", "stop")) + chunk(DONE) + b"0\r\n\r\n"
+
+
+@pytest.fixture
+def certificate(tmp_path: Path) -> Path:
+    """A file with a key and a certificate for 127.0.0.1 that vouches for itself."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "a test")])
+    now = dt.datetime.now(dt.UTC)
+    made = (
+        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+        .not_valid_before(now - dt.timedelta(days=1))
+        .not_valid_after(now + dt.timedelta(days=1))
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .add_extension(
+            x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]), critical=False
+        )
+        .sign(key, hashes.SHA256())
+    )
+    path = tmp_path / "own.pem"
+    path.write_bytes(
+        key.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.NoEncryption(),
+        )
+        + made.public_bytes(serialization.Encoding.PEM)
+    )
+    return path
+
+
+def serving(certificate: Path) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate)
+    return context
+
+
+async def test_an_authority_of_ones_own_is_trusted_when_it_is_named(certificate: Path) -> None:
+    async with (
+        speak(saying(WHOLE), tls=serving(certificate)) as speaker,
+        Client(
+            parse_url(f"https://127.0.0.1:{speaker.port}"), trust=Trust(ca_file=certificate)
+        ) as client,
+    ):
+        request = await client.complete(CALL)
+
+    assert (request.text, request.error) == ("a", None)
+
+
+async def test_a_strange_certificate_is_refused_with_the_two_ways_out(certificate: Path) -> None:
+    async with (
+        speak(saying(WHOLE), tls=serving(certificate)) as speaker,
+        Client(parse_url(f"https://127.0.0.1:{speaker.port}")) as client,
+    ):
+        request = await client.complete(CALL)
+
+    assert f"the certificate of 127.0.0.1:{speaker.port} is not trusted" in (request.error or "")
+    assert "--cacert" in (request.error or "")
+    assert "--insecure" in (request.error or "")
+
+
+async def test_anybody_is_trusted_when_that_is_wanted_and_it_is_said(certificate: Path) -> None:
+    trust = Trust(is_blind=True)
+    async with (
+        speak(saying(WHOLE), tls=serving(certificate)) as speaker,
+        Client(parse_url(f"https://127.0.0.1:{speaker.port}"), trust=trust) as client,
+    ):
+        request = await client.complete(CALL)
+
+    assert request.error is None
+    assert "not checked" in (trust.note or "")
+    assert Trust().note is None
+
+
+async def test_a_server_without_encryption_is_told_apart() -> None:
+    async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(1)
+        writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+        writer.close()
+
+    server = await asyncio.start_server(refuse, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    async with server, Client(parse_url(f"https://127.0.0.1:{port}")) as client:
+        request = await client.complete(CALL)
+
+    assert (
+        request.error == f"127.0.0.1:{port} does not speak TLS; write http:// instead of https://"
+    )
+
+
+def test_a_file_without_certificates_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "empty.pem"
+    path.write_text("nothing")
+
+    for ca_file in (path, tmp_path / "missing.pem"):
+        with pytest.raises(UsageError, match="cannot be used"):
+            Client(parse_url("https://box"), trust=Trust(ca_file=ca_file))
