@@ -24,7 +24,11 @@ SECTIONS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
     ),
     (
         "Decide about a drafter",
-        (("speedup", "say what a drafter's figures mean, by arithmetic alone"),),
+        (
+            ("probe", "measure acceptance and speed, against a baseline"),
+            ("compare", "hold two measurements against each other"),
+            ("speedup", "say what a drafter's figures mean, by arithmetic alone"),
+        ),
     ),
     (
         "Change or end it",

@@ -1,0 +1,109 @@
+"""What `firedup probe` does: read the options, measure, show, keep."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from firedup.cli.compared import tell_probed
+from firedup.cli.drive import run_async
+from firedup.cli.say import say_aside
+from firedup.core.error import UsageError
+from firedup.core.measured import Load
+from firedup.core.prompt import WRITTEN
+from firedup.probe.key import ApiKey
+from firedup.probe.tls import Trust
+from firedup.session.probe import (
+    ProbeOrder,
+    Standing,
+    probe,
+)
+from firedup.session.side import Opening
+from firedup.store.probe import probes_folder
+from firedup.view.quantity import render_remaining
+
+
+def run_probe(given: Mapping[str, Any]) -> int:
+    """Measure, say what was found, and return the exit status."""
+    order = _read_order(given)
+    trust = Trust(Path(given["cacert"]) if given["cacert"] else None, is_blind=given["insecure"])
+    if trust.note is not None:
+        say_aside(f"warning: {trust.note}")
+    opening = Opening(
+        given["host"] or "local", _read_key(given["api_key_env"]), trust, given["engine"], say_aside
+    )
+    bar = _Bar(is_shown=sys.stderr.isatty() and not given["as_json"])
+    try:
+        found = run_async(probe(order, opening, probes_folder(os.environ), tell=bar.show))
+    finally:
+        bar.clear()
+    return tell_probed(found, given["csv_file"], as_json=given["as_json"])
+
+
+def _read_order(given: Mapping[str, Any]) -> ProbeOrder:
+    if given["rate"] is not None and given["concurrency"] is not None:
+        raise UsageError("--rate and --concurrency offer load in two ways", todo="Choose one.")
+    loads: tuple[Load, ...] | None = None
+    if given["rate"] is not None:
+        loads = (Load(rate=given["rate"]),)
+    elif given["concurrency"] is not None:
+        loads = tuple(Load(number) for number in _read_numbers(given["concurrency"]))
+    return ProbeOrder(
+        given["target"],
+        given["baseline"],
+        loads,
+        given["requests"],
+        given["max_tokens"],
+        None if given["natural"] is None else not given["natural"],
+        given["seed"],
+        given["categories"] or WRITTEN,
+        Path(given["prompts"]) if given["prompts"] else None,
+        given["budget_s"],
+    )
+
+
+def _read_numbers(text: str) -> list[int]:
+    words = [word.strip() for word in text.split(",")]
+    if not all(word.isdigit() and 0 < int(word) <= 4096 for word in words):
+        raise UsageError(
+            f"--concurrency {text} is no list of numbers", todo="Such as --concurrency 1,8,32"
+        )
+    return sorted({int(word) for word in words})
+
+
+def _read_key(variable: str | None) -> ApiKey | None:
+    if variable is None:
+        return None
+    secret = os.environ.get(variable)
+    if not secret:
+        raise UsageError(
+            f"the environment has no variable {variable}",
+            todo="Set it to the server's API key; it is the name that the option takes.",
+        )
+    return ApiKey(secret)
+
+
+class _Bar:
+    """One line on a terminal that says how far the probe is."""
+
+    def __init__(self, *, is_shown: bool) -> None:
+        self._is_shown = is_shown
+
+    def show(self, standing: Standing) -> None:
+        """Draw it anew."""
+        if not self._is_shown:
+            return
+        rest = standing.remaining_s
+        left = f", {render_remaining(rest)} left" if rest is not None else ""
+        text = f"{standing.answered} of {standing.planned} requests{left}"
+        click.echo(f"\r\x1b[2K{text}", nl=False, err=True)
+
+    def clear(self) -> None:
+        """Take it away."""
+        if self._is_shown:
+            click.echo("\r\x1b[2K", nl=False, err=True)

@@ -1,0 +1,266 @@
+"""A whole probe: which prompts, which servers, measured until it is certain, and kept."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from contextlib import AsyncExitStack, aclosing
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from firedup.core.comparable import Weight, are_comparable, find_obstacles
+from firedup.core.completion import Generation
+from firedup.core.draw import draw
+from firedup.core.error import UsageError
+from firedup.core.judged import Judged, judge_arms
+from firedup.core.measured import Arm, Load, Request
+from firedup.core.pairing import Design
+from firedup.core.prompt import WRITTEN, Prompt
+from firedup.probe.promptset import load_prompts, load_set
+from firedup.session.probing import WARM_UP_EACH, Plan, Side, measure
+from firedup.session.side import OpenedSide, Opening, is_address, open_side
+from firedup.store.probe import StoredProbe, find_probe, new_id, save_probe
+
+BASELINE, CANDIDATE = "baseline", "candidate"
+REQUESTS, MAX_TOKENS = 42, 256
+# Parts in which a load is asked. In turn with the other arm's they cancel drift; after each, or
+# two of them, is a look at what is certain by now.
+PARTS_ALONE, PARTS_IN_TURN = 6, 12
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeOrder:
+    """What the user asked for. None: as the stored baseline was measured, else the default."""
+
+    target: str
+    baseline: str | None = None
+    loads: tuple[Load, ...] | None = None
+    requests: int | None = None
+    max_tokens: int | None = None
+    ignores_eos: bool | None = None
+    seed: int | None = None
+    categories: tuple[str, ...] = WRITTEN
+    prompts: Path | None = None
+    budget_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How far a probe is: requests answered of those planned, for how many seconds."""
+
+    answered: int
+    planned: int
+    elapsed_s: float
+    newest: Request | None = None
+
+    @property
+    def remaining_s(self) -> float | None:
+        """By the pace so far; None before the first answer."""
+        if not self.answered:
+            return None
+        return self.elapsed_s / self.answered * (self.planned - self.answered)
+
+
+@dataclass(frozen=True, slots=True)
+class Probed:
+    """What a probe measured: the candidate, and the baseline where there is one.
+
+    `judged` is what follows, None without a baseline. `kept` are the files in which they lie.
+    `is_cut_short`: the budget was spent, or all was certain, before everything was asked.
+    """
+
+    candidate: Arm
+    baseline: Arm | None
+    design: Design = Design.SEQUENTIAL
+    judged: Judged | None = None
+    kept: tuple[Path, ...] = ()
+    is_cut_short: bool = False
+
+
+async def probe(
+    order: ProbeOrder,
+    opening: Opening,
+    folder: Path,
+    *,
+    tell: Callable[[Standing], None],
+) -> Probed:
+    """Measure the target, beside its baseline or after it, and keep the results in `folder`.
+
+    A baseline that was measured before is used as it is kept; else it is asked in turn with the
+    target. Stops early when every load is decided, or when the budget is spent. UsageError when
+    the two are not comparable, before anything is measured.
+    """
+    stored = _find_stored(order, folder)
+    past = replace(stored.arm, name=BASELINE) if stored else None
+    is_in_turn = order.baseline is not None and past is None
+    plan, generation = make_plan(order, past, is_in_turn=is_in_turn)
+    async with AsyncExitStack() as stack:
+        words = [(order.baseline, BASELINE)] if order.baseline is not None and is_in_turn else []
+        opened = []
+        for text, name in (*words, (order.target, CANDIDATE)):
+            one = await stack.enter_async_context(open_side(text, name, opening, generation))
+            known = one.side.conditions
+            one.side.conditions = replace(known, prompts=plan.digest, seed=plan.seed)
+            opened.append(one)
+        refuse_incomparable(past or opened[0].side.arm(), opened[-1].side.arm())
+        measuring = _Measuring(plan, past, tell, is_in_turn=is_in_turn)
+        await measuring.run([one.side for one in opened])
+    measuring.conclude()
+    arms = measuring.arms
+    kept = tuple(_keep(folder, one, arm) for one, arm in zip(opened, arms, strict=True))
+    return Probed(
+        arms[-1],
+        measuring.baseline,
+        measuring.design,
+        measuring.judged,
+        kept,
+        is_cut_short=measuring.answered < measuring.planned,
+    )
+
+
+def refuse_incomparable(baseline: Arm, candidate: Arm) -> None:
+    """UsageError with the first thing that forbids to compare the two."""
+    found = find_obstacles(baseline.conditions, candidate.conditions)
+    if baseline.name != BASELINE or are_comparable(found):
+        return
+    first = next(one for one in found if one.weight is Weight.FORBIDS)
+    raise UsageError(
+        f"the two are not comparable: {first.name} differs",
+        evidence=f"baseline {first.baseline}, candidate {first.candidate}",
+        why=first.why,
+        todo="Measure the baseline again in the same way: firedup probe BASELINE",
+    )
+
+
+def make_plan(
+    order: ProbeOrder, baseline: Arm | None, *, is_in_turn: bool = False
+) -> tuple[Plan, Generation]:
+    """The prompts of each load, and how tokens are generated; as `baseline`, where not said."""
+    past = baseline.conditions if baseline else None
+    loads = order.loads or (tuple(cell.load for cell in baseline.cells) if baseline else (Load(1),))
+    seed = order.seed if order.seed is not None else past.seed if past else 0
+    requests = order.requests or (_requests_of(baseline) if baseline else None) or REQUESTS
+    eos = order.ignores_eos if order.ignores_eos is not None else past.ignores_eos if past else True
+    most = order.max_tokens or (past.max_tokens if past else None) or MAX_TOKENS
+    pool = _load_pool(order, seed)
+    warm = sum(WARM_UP_EACH * load.concurrency for load in loads)
+    drawn = draw(pool, requests * len(loads), seed=seed)
+    parts = tuple(drawn[n * requests : (n + 1) * requests] for n in range(len(loads)))
+    # Salted copies: what warms up is not what is measured, and there may be few prompts.
+    extra = draw(pool, len(drawn) + warm, seed=seed, may_repeat=True)[len(drawn) :]
+    generation = Generation(
+        max_tokens=most, streams=True, ignores_eos=eos, min_tokens=most if eos else None
+    )
+    most_streams = max(load.concurrency for load in loads)
+    visits = max(1, min(PARTS_ALONE, requests // max(2, most_streams)))
+    if is_in_turn:  # each with a request for every stream, and as many of one side as of the other
+        visits = max(2, min(PARTS_IN_TURN, requests // max(2, most_streams)) // 2 * 2)
+    plan = Plan(loads, parts, extra, generation, seed, visits, order.budget_s)
+    return plan, generation
+
+
+def _load_pool(order: ProbeOrder, seed: int) -> tuple[Prompt, ...]:
+    if order.prompts is not None:
+        return load_prompts(order.prompts).prompts
+    return load_set(order.categories, seed=seed)
+
+
+def _requests_of(arm: Arm) -> int | None:
+    return min((len({r.prompt for r in cell.kept}) for cell in arm.cells), default=None)
+
+
+def _find_stored(order: ProbeOrder, folder: Path) -> StoredProbe | None:
+    if order.baseline is None or is_address(order.baseline):
+        return None
+    return find_probe(folder, order.baseline)
+
+
+class _Measuring:
+    """One measurement on its way."""
+
+    def __init__(
+        self, plan: Plan, past: Arm | None, tell: Callable[[Standing], None], *, is_in_turn: bool
+    ) -> None:
+        self.plan = plan
+        self.past = past
+        self.arms: tuple[Arm, ...] = ()
+        self.design = Design.INTERLEAVED if is_in_turn else Design.SEQUENTIAL
+        self.judged: Judged | None = None
+        self.answered = 0
+        self.planned = plan.requests * (2 if is_in_turn else 1)
+        self._tell = tell
+        self._begun_s = time.monotonic()
+
+    @property
+    def baseline(self) -> Arm | None:
+        """What was measured before, or is measured too."""
+        return self.past or (self.arms[0] if len(self.arms) > 1 else None)
+
+    async def run(self, sides: list[Side]) -> None:
+        """Until all is asked, or decided, or the budget is spent."""
+        visits = 0
+        try:
+            async with (
+                asyncio.timeout(self.plan.budget_s),
+                aclosing(measure(sides, self.plan, tell=self._count)) as rounds,
+            ):
+                async for self.arms in rounds:
+                    visits += 1
+                    if visits < self.plan.visits and self._is_over(visits):
+                        return
+        except TimeoutError:
+            self.arms = tuple(side.arm() for side in sides)
+
+    def conclude(self) -> None:
+        """Judge what there is. UsageError when there is nothing."""
+        if not self.arms or not any(cell.kept for cell in self.arms[-1].cells):
+            raise UsageError(
+                "not one request was answered",
+                evidence=_first_error(self.arms),
+                todo="Ask the server once by hand, or give --budget more time.",
+            )
+        if self.baseline is not None and (self.judged is None or not self.judged.is_over):
+            self._judge(1.0)
+
+    def _is_over(self, visits: int) -> bool:
+        """Whether every load is decided, by a look that is paid for."""
+        is_uneven = self.design is Design.INTERLEAVED and visits % 2 == 1
+        if self.baseline is None or is_uneven:
+            return False
+        share = visits / self.plan.visits
+        if self.plan.budget_s is not None:
+            share = max(share, (time.monotonic() - self._begun_s) / self.plan.budget_s)
+        self._judge(min(share, 0.999))
+        return self.judged is not None and self.judged.is_over
+
+    def _judge(self, share: float) -> None:
+        assert self.baseline is not None  # noqa: S101 - both callers have looked
+        self.judged = judge_arms(
+            self.baseline, self.arms[-1], self.design, share=share, before=self.judged
+        )
+
+    def _count(self, request: Request) -> None:
+        self.answered += 1
+        elapsed_s = time.monotonic() - self._begun_s
+        self._tell(Standing(self.answered, self.planned, elapsed_s, request))
+
+
+def _first_error(arms: tuple[Arm, ...]) -> str | None:
+    errors = (
+        request.error
+        for arm in reversed(arms)
+        for cell in arm.cells
+        for request in cell.requests
+        if request.error is not None
+    )
+    return next(errors, None)
+
+
+def _keep(folder: Path, one: OpenedSide, arm: Arm) -> Path:
+    run = one.run.label if one.run else None
+    probe_id = new_id(arm.wall_ns)
+    stored = StoredProbe(
+        probe_id, arm, one.url, one.host, run.id if run else None, run.name if run else None
+    )
+    return save_probe(folder, stored)

@@ -1,0 +1,181 @@
+"""Asks servers a set of prompts under one load after the other, and keeps what was measured."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from firedup.core.acceptance import Counts
+from firedup.core.completion import Generation
+from firedup.core.measured import Arm, Cell, Conditions, Load, Request
+from firedup.core.prompt import Prompt, digest_of
+from firedup.core.warmup import mark_warm_up
+from firedup.probe.call import make_call
+from firedup.probe.client import Client
+from firedup.probe.served import Served, acceptance_of_cell, read_counters
+
+_NS = 1_000_000_000
+# Requests before the first that counts, for each stream: they fill caches and compile kernels.
+WARM_UP_EACH = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is asked: each load's own `prompts`, in `visits` parts, as `generation` says.
+
+    `warm_up` has prompts that are in none of the loads.
+    """
+
+    loads: tuple[Load, ...]
+    prompts: tuple[tuple[Prompt, ...], ...]
+    warm_up: tuple[Prompt, ...]
+    generation: Generation
+    seed: int = 0
+    visits: int = 2
+    budget_s: float | None = None
+
+    @property
+    def digest(self) -> str:
+        """A name for the prompts; plans with the same one ask the same."""
+        return digest_of(prompt for prompts in self.prompts for prompt in prompts)
+
+    @property
+    def requests(self) -> int:
+        """How many are asked of each arm, the warm-up not counted."""
+        return sum(len(prompts) for prompts in self.prompts)
+
+    def part(self, load: int, visit: int) -> tuple[Prompt, ...]:
+        """The prompts of one visit to one load; all visits together ask each once."""
+        return self.prompts[load][visit :: self.visits]
+
+
+@dataclass(slots=True)
+class Side:
+    """An arm while it is measured."""
+
+    name: str
+    client: Client
+    served: Served
+    conditions: Conditions
+    wall_ns: int = field(default_factory=time.time_ns)
+    requests: dict[Load, list[Request]] = field(default_factory=dict)
+    counters: dict[Load, Counts | None] = field(default_factory=dict)
+
+    def arm(self) -> Arm:
+        """What was measured so far."""
+        cells = []
+        for load, asked in self.requests.items():
+            # The server stays as warm as it is between two visits, since nobody stops it.
+            first = [request for request in asked if request.block == 0]
+            rest = [request for request in asked if request.block > 0]
+            requests = (*mark_warm_up(first, load.concurrency), *rest)
+            counters = self.counters.get(load)
+            acceptance = acceptance_of_cell(requests, counters, self.served)
+            cells.append(Cell(load, requests, counters, acceptance))
+        return Arm(self.name, self.conditions, tuple(cells), self.wall_ns)
+
+
+async def measure(
+    sides: Sequence[Side],
+    plan: Plan,
+    *,
+    tell: Callable[[Request], None] = lambda _: None,
+) -> AsyncGenerator[tuple[Arm, ...], None]:
+    """Ask every side all prompts of `plan`; yields what is known after each visit to all loads.
+
+    With two sides they take turns: A B, then B A, so that what drifts touches both alike. Whoever
+    stops iterating stops measuring. `tell` is told of each request that is over.
+    """
+    for visit in range(plan.visits):
+        for number, load in enumerate(plan.loads):
+            turn = sides if visit % 2 == 0 else tuple(reversed(sides))
+            for side in turn:
+                before = await read_counters(side.client, side.served)
+                if load not in side.requests:
+                    side.requests[load] = await _warm_up(side, load, plan, number)
+                    before = await read_counters(side.client, side.served)
+                block = visit if len(sides) > 1 else 0  # alone it is one stay in so many parts
+                asking = _Asking(side, load, plan.generation, tell, block)
+                side.requests[load] += await asking.ask_all(plan.part(number, visit))
+                after = await read_counters(side.client, side.served)
+                side.counters[load] = _add(side.counters.get(load), before, after)
+        yield tuple(side.arm() for side in sides)
+
+
+async def _warm_up(side: Side, load: Load, plan: Plan, number: int) -> list[Request]:
+    wanted = WARM_UP_EACH * load.concurrency
+    prompts = plan.warm_up[number * wanted :][:wanted] or plan.warm_up[:wanted]
+    closed = replace(load, rate=None)
+    asking = _Asking(side, closed, plan.generation, lambda _: None, is_warm_up=True)
+    return await asking.ask_all(prompts)
+
+
+@dataclass(slots=True)
+class _Asking:
+    """One visit to a side under a load."""
+
+    side: Side
+    load: Load
+    generation: Generation
+    tell: Callable[[Request], None]
+    block: int = 0
+    is_warm_up: bool = False
+    answered: list[Request] = field(default_factory=list)
+
+    async def ask_all(self, prompts: Sequence[Prompt]) -> list[Request]:
+        """The answers, in the order in which they were complete."""
+        waiting = iter(prompts)
+        async with asyncio.TaskGroup() as group:
+            if self.load.rate is None:
+                for _ in range(min(self.load.concurrency, len(prompts))):
+                    group.create_task(self._work(waiting))
+            else:
+                await self._offer(group, waiting, self.load.rate)
+        return self.answered
+
+    async def _work(self, waiting: Iterator[Prompt]) -> None:
+        """One of the streams of a closed loop: the next request when the last is answered."""
+        for prompt in waiting:
+            await self._ask(prompt, None)
+
+    async def _offer(
+        self, group: asyncio.TaskGroup, waiting: Iterator[Prompt], rate: float
+    ) -> None:
+        """An open loop: requests are sent at their time, however many are under way."""
+        begun_ns = time.monotonic_ns()
+        for number, prompt in enumerate(waiting):
+            due_ns = begun_ns + round(number / rate * _NS)
+            await asyncio.sleep(max(0.0, (due_ns - time.monotonic_ns()) / _NS))
+            group.create_task(self._ask(prompt, due_ns))
+
+    async def _ask(self, prompt: Prompt, due_ns: int | None) -> None:
+        served = self.side.served
+        call = make_call(
+            served.route,
+            served.model,
+            prompt,
+            self.generation,
+            due_ns=due_ns,
+            is_warm_up=self.is_warm_up,
+            block=self.block,
+        )
+        request = await self.side.client.complete(call)
+        self.answered.append(request)
+        self.tell(request)
+
+
+def _add(so_far: Counts | None, before: Counts | None, after: Counts | None) -> Counts | None:
+    """The counters' rise of one more visit; None once it is not known of any."""
+    if before is None or after is None:
+        return None
+    rise = after.since(before)
+    if so_far is None:
+        return rise
+    proposed = (
+        None
+        if None in (so_far.proposed, rise.proposed)
+        else (so_far.proposed or 0) + (rise.proposed or 0)
+    )
+    return Counts(so_far.steps + rise.steps, proposed, so_far.accepted + rise.accepted)

@@ -1,0 +1,136 @@
+"""From the word for a server, an address or a run, to a side of a probe that can be asked."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, replace
+
+from firedup.core.completion import Generation
+from firedup.core.error import UsageError
+from firedup.core.measured import Conditions
+from firedup.probe.client import Client
+from firedup.probe.key import ApiKey
+from firedup.probe.served import Served, ask_served
+from firedup.probe.target import make_target
+from firedup.probe.tls import Trust
+from firedup.probe.url import ServerUrl, parse_url
+from firedup.session.linked import Patience
+from firedup.session.open import open_host
+from firedup.session.probing import Side
+from firedup.session.registry import Run, find_run
+from firedup.session.tunnel import LOOPBACK, Opened, Tunnel, find_port
+
+_ADDRESS = re.compile(r"\w+://.*|[\w.\-]+:\d+(/.*)?|\[[0-9a-fA-F:]+\]:\d+(/.*)?")
+# Environment that changes how fast the same server is.
+_TUNING = re.compile(
+    r"(NCCL|CUDA|TORCH|TRITON|SGLANG|SGL|VLLM|LLAMA|GGML|OMP|MKL|FLASHINFER|PYTORCH|UCX)_.*"
+    r"|CUDA_VISIBLE_DEVICES|OMP_NUM_THREADS"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """How servers are reached: the `host` of a run, the key, and whose certificates are trusted."""
+
+    host: str = "local"
+    key: ApiKey | None = None
+    trust: Trust | None = None
+    engine: str | None = None
+    say: Callable[[str], None] = lambda _: None
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedSide:
+    """A side, with the run behind it where that is known."""
+
+    side: Side
+    url: str
+    host: str = "local"
+    run: Run | None = None
+
+
+def is_address(text: str) -> bool:
+    """Whether `text` is a server's address; else it names a run."""
+    return _ADDRESS.fullmatch(text) is not None
+
+
+@asynccontextmanager
+async def open_side(
+    text: str, name: str, opening: Opening, generation: Generation
+) -> AsyncIterator[OpenedSide]:
+    """The server that `text` names, asked what it is. UsageError when it cannot be asked.
+
+    The server of a run on another host is reached through a tunnel, which its times then include.
+    """
+    async with AsyncExitStack() as stack:
+        run: Run | None = None
+        through, host = "direct", "local"
+        if is_address(text):
+            url = parse_url(text)
+        else:
+            agent = await stack.enter_async_context(open_host(opening.host))
+            run, host = await find_run(agent, text), agent.host.name
+            port = await find_port(agent, run)
+            scheme = "https" if run.spec.has_tls else "http"
+            url = ServerUrl(scheme, make_target(agent, run.spec, None).address, port)
+            if not agent.host.is_local:
+                tunnel = Tunnel(agent, run, port, say=opening.say)
+                url = await stack.enter_async_context(_tunnelled(tunnel, scheme))
+                through = "tunnel"
+        client = Client(url, key=opening.key, trust=opening.trust)
+        await stack.enter_async_context(client)
+        engine = opening.engine or (run.spec.engine if run else None)
+        served = await ask_served(client, engine=engine)
+        conditions = conditions_of(served, generation, run, host=host, through=through)
+        yield OpenedSide(Side(name, client, served, conditions), str(url), host, run)
+
+
+@asynccontextmanager
+async def _tunnelled(tunnel: Tunnel, scheme: str) -> AsyncIterator[ServerUrl]:
+    """A port of this machine, for as long as it is wanted."""
+    opened: asyncio.Future[Opened] = asyncio.get_running_loop().create_future()
+    running = asyncio.ensure_future(
+        tunnel.run(bind=LOOPBACK, port=0, tell=opened.set_result, patience=Patience())
+    )
+    try:
+        await asyncio.wait((opened, running), return_when=asyncio.FIRST_COMPLETED)
+        if not opened.done():
+            await running
+            raise UsageError("the server has ended")
+        yield ServerUrl(scheme, LOOPBACK, opened.result().port)
+    finally:
+        running.cancel()
+        await asyncio.wait((running,))
+
+
+def conditions_of(
+    served: Served, generation: Generation, run: Run | None, *, host: str, through: str
+) -> Conditions:
+    """What a measurement of this server will hold for."""
+    found = Conditions(
+        engine=served.info.engine,
+        version=served.info.version,
+        model=served.model,
+        flags=served.info.launch,
+        drafter=served.info.drafter,
+        draft_tokens=served.info.draft_tokens,
+        max_tokens=generation.max_tokens,
+        ignores_eos=generation.ignores_eos,
+        seed=generation.seed or 0,
+        client=through,
+    )
+    if run is None:
+        return found
+    manifest = run.manifest
+    return replace(
+        found,
+        engine=run.spec.engine or found.engine,
+        model=run.spec.model or found.model,
+        host=host,
+        flags=manifest.argv,
+        environment={k: v for k, v in manifest.env.items() if _TUNING.fullmatch(k)},
+        drafter=run.spec.draft or found.drafter,
+    )
