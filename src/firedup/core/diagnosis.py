@@ -80,7 +80,7 @@ class Diagnosis:
         if rule is not None and rule.is_stop and self._stop is None:
             self._stop = suspect
         self._suspects.append(suspect)
-        if len(self._suspects) > MAX_SUSPECTS:
+        if len(self._suspects) > MAX_SUSPECTS + MAX_OUTLIVED:  # not with each line anew
             self._thin_out()
 
     def place(self, mark: Mark, stage: Stage) -> None:
