@@ -34,7 +34,8 @@ OUTLIVED = [
     ),
     (
         "[rank8]:[W1129 10:01:04.120000 TCPStore.cpp:343] [c10d] TCP client failed to "
-        "connect/validate to host 10.0.0.7:20000 - retrying (try=3, timeout=600000ms, delay=4031ms): refused"
+        "connect/validate to host 10.0.0.7:20000 - retrying (try=3,"
+        " timeout=600000ms, delay=4031ms): Connection refused"
     ),
     # UCX, the loader and Ray say what they go on without.
     "[1764410430.123456] [gpu1:452  :0]  ib_md.c:309  UCX  ERROR ibv_open_device(mlx5_3) failed",
