@@ -71,3 +71,10 @@ def test_what_is_still_there_is_read_as_it_was(
     assert found in (whole[offset : offset + length], b"")
     if offset >= len(whole) - 8:
         assert found == whole[offset : offset + length]
+
+
+def test_marks_below_code_are_passed_over_beside_a_cause_and_kept_at_the_end() -> None:
+    log = b"    f(x)\n    ~^^^\n[rank0]:      ^^^^\nboom\nafter\n"
+
+    assert around(log, log.index(b"boom")) == (("    f(x)",), ("after",))
+    assert last_lines(log, 4, is_whole=True)[0] == "    ~^^^"

@@ -372,3 +372,29 @@ def test_the_engines_own_word_is_no_proof():
     explanation = replace(story.EXPLANATION, stage=Stage.READY)
 
     assert say(explanation) == "● not yet proved ready  sglang 0.5.9"
+
+
+def test_lines_beside_a_cause_lose_the_prefix_that_it_has_and_no_other():
+    head = "(VllmWorker rank=1 pid=52940) ERROR 04-14 14:24:52 [multiproc_executor.py:383] "
+    cause = replace(
+        story.crashed().explanation.cause,
+        line=f"{head}torch.OutOfMemoryError: CUDA out of memory.",
+        before=(f"{head}    logits.sort()", "(EngineCore pid=7) INFO 04-14 14:24:53 [core.py:1] b"),
+        after=(),
+    )
+    text = say(replace(story.crashed().explanation, cause=cause), columns=120)
+
+    assert "│     logits.sort()\n" in text
+    assert "│ (EngineCore pid=7) INFO 04-14 14:24:53 [core.py:1] b\n" in text
+    assert "▸ torch.OutOfMemoryError: CUDA out of memory.\n" in text
+
+
+def test_the_stage_of_the_cause_is_marked_where_a_later_one_had_begun():
+    spans = (
+        StageSpan(Stage.LOAD_WEIGHTS, None, "log", 3.0, is_over=True),
+        StageSpan(Stage.DRAFT_LOAD, None, "log", 1.0),
+    )
+    seen = replace(story.crashed().explanation, stages=spans, stage=Stage.LOAD_WEIGHTS)
+
+    (marked,) = [line for line in say(seen).splitlines() if "← here" in line]
+    assert "load-weights" in marked

@@ -7,13 +7,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from firedup.core.model import Explanation
-from firedup.core.prefix import strip_escapes
+from firedup.core.prefix import parse_prefix, strip_escapes
 
 # So much is read on each side of the cause; longer lines are rare, and shown cut anyway.
 SIDE_BYTES = 1 << 16
 LINE_CHARS = 2000
 # Of a log that cannot be read twice so much of its end is kept.
 KEPT_BYTES = 32 << 20
+_MARKS = "^~"  # of Python below a line of code; by themselves they say nothing
 
 
 class Recent:
@@ -77,8 +78,8 @@ def with_context(explanation: Explanation, data: bytes, count: int) -> Explanati
         explanation,
         cause=replace(
             cause,
-            before=tuple(reversed(_take(reversed(before), count))),
-            after=tuple(_take(iter(after), count)),
+            before=tuple(reversed(_take(reversed(before), count, passes_over=_MARKS))),
+            after=tuple(_take(iter(after), count, passes_over=_MARKS)),
         ),
     )
 
@@ -89,13 +90,13 @@ def last_lines(data: bytes, count: int, *, is_whole: bool) -> tuple[str, ...]:
     return tuple(reversed(_take(reversed(raw if is_whole else raw[1:]), count)))
 
 
-def _take(lines: Iterator[bytes], count: int) -> list[str]:
+def _take(lines: Iterator[bytes], count: int, *, passes_over: str = "") -> list[str]:
     found: list[str] = []
     for raw in lines:
         if len(found) >= count:
             break
         text = _decode(raw)
-        if text.strip():
+        if text[parse_prefix(text, 1970).length :].strip(f" {passes_over}"):
             found.append(text)
     return found
 

@@ -20,6 +20,7 @@ from firedup.core.suspect import MAIN, writer_of
 
 # The finding by which an engine says itself that nothing moves.
 NO_PROGRESS = "no-progress"
+_ENTRY = (Stage.ARGS, Stage.DIST_INIT)
 # Lines kept for the case that the engine turns out to be another one than it seemed.
 MAX_JOURNAL = 20_000
 
@@ -236,6 +237,8 @@ class LogReader:
         is_frame = entry.mark.shape is Shape.FRAME
         if is_frame and hit.rule.stage is Stage.SERVING and self._is_starting():
             return  # it works off requests; whether those of its warm-up, other lines tell
+        if is_frame and hit.rule.stage in _ENTRY and self.startup.has_passed_entry:
+            return  # the same functions go on to load
         rank = entry.mark.source.rank if is_frame else None
         has_moved = self.startup.feed(hit, entry.at, rank=rank)
         if is_frame and hit.rule.stage is not None and not self.startup.is_ready:

@@ -83,6 +83,11 @@ class Startup:
         return next(iter(self._spans), None)
 
     @property
+    def has_passed_entry(self) -> bool:
+        """Whether a stage after the ranks' meeting was entered."""
+        return any(stage not in (Stage.ARGS, Stage.DIST_INIT) for stage in self._spans)
+
+    @property
     def stages(self) -> int:
         """How many stages were entered."""
         return len(self._spans)

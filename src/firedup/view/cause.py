@@ -24,9 +24,9 @@ def render_cause(cause: Cause, paper: Paper) -> list[str]:
     lines = [paper.paint(cause.failure, "bold", "red")]
     if cause.meaning:
         lines += paper.fold(clean(cause.meaning), indent="  ")
-    lines += _surround(cause.before, paper)
+    lines += _surround(cause, cause.before, paper)
     lines += _quote(cause.line, paper, is_marked=bool(cause.before or cause.after))
-    lines += _surround(cause.after, paper)
+    lines += _surround(cause, cause.after, paper)
     place = [
         f"line {cause.line_number}" if cause.line_number is not None else None,
         cause.rank,
@@ -157,11 +157,30 @@ def _last_words(evidence: Evidence, paper: Paper, *, indent: str) -> list[str]:
     return lines
 
 
-def _surround(context: tuple[str, ...], paper: Paper) -> list[str]:
-    """Lines of the log beside the cause, one row each."""
+def _surround(cause: Cause, context: tuple[str, ...], paper: Paper) -> list[str]:
+    """Lines of the log beside the cause, one row each.
+
+    What its writer put before its messages is left out, as it is before the cause's own.
+    """
     bar = "  │ "
     room = paper.columns - count_columns(bar)
-    return [paper.paint(bar + paper.cut_message(clean(line), room), "faint") for line in context]
+    own = _mask_prefix(clean(cause.line))
+    lines = []
+    for line in map(clean, context):
+        is_own = bool(own) and _mask_prefix(line) == own
+        text = line[_prefix_length(line) :] if is_own else line
+        lines.append(paper.paint(bar + paper.cut_message(text, room), "faint"))
+    return lines
+
+
+def _mask_prefix(line: str) -> str:
+    return _VARYING.sub("#", line[: _prefix_length(line)])
+
+
+def _prefix_length(line: str) -> int:
+    """How much stands before the message, its indentation not counted."""
+    head = line[: len(line) - len(strip_prefix(line))]
+    return len(head.rstrip()) + (1 if head[len(head.rstrip()) :] else 0) if head.strip() else 0
 
 
 def _quote(line: str, paper: Paper, *, is_marked: bool) -> list[str]:

@@ -102,13 +102,14 @@ def render_stages(explanation: Explanation, paper: Paper, zone: tzinfo | None = 
     is_wide = paper.columns >= COMPACT_BELOW
     names = max(count_columns(stage) for stage, *_ in rows)
     times = max(count_columns(took) for _, _, took, _ in rows)
-    last = rows[-1][0]
+    named = [stage for stage, *_ in rows]
+    here = explanation.stage if explanation.stage in named else named[-1]
     lines = []
     for stage, began, took, spread in rows:
         line = f"  {pad(stage, names)}  {pad(took, times, to_the_right=True)}"
         if is_wide and began:
             line += paper.paint(f"  {'at' if stage is Stage.READY else 'from'} {began}", "faint")
-        if stage is last and explanation.verdict in (Verdict.CRASHED, Verdict.STALLED):
+        if stage is here and explanation.verdict in (Verdict.CRASHED, Verdict.STALLED):
             line += paper.paint("  ← here", "red")
         fits = count_columns(line) + count_columns(spread) + 2 <= paper.columns
         lines.append(f"{line}  {paper.paint(spread, 'faint')}" if fits else line)

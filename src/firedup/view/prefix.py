@@ -11,7 +11,7 @@ _PREFIX = re.compile(
     r"(?:"
     r"(?:\[[^\]]*\d\d:\d\d[^\]]*\]\s*)+"
     r"|\d+\.\d\d\.\d{3}\.\d{3} [A-Z] (?:[a-z]{2,5} +[\w():~]{1,12}: )?"
-    r"|(?:\([\w ]+pid=\d+\)\s*)?(?:[A-Z]+ \d\d-\d\d \d\d:\d\d:\d\d \[[^\]]*\]\s*)?"
+    r"|(?:\([\w =]+pid=\d+(?:, ip=[^)]*)?\)\s*)?(?:[A-Z]+ \d\d-\d\d \d\d:\d\d:\d\d \[[^\]]*\]\s*)?"
     r")(?:\[rank\d+\]:? )?"
 )
 _ADVICE = re.compile(r" If reserved but unallocated memory is large try setting .*")
