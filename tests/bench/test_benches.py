@@ -12,6 +12,7 @@ import pytest
 
 import bench.__main__ as runner
 from bench.latency import quantile
+from bench.nasty import NASTY, make_log
 from bench.scan import VARIANTS
 from bench.serving import READY, write_log
 from bench.sshhost import best_kind
@@ -51,6 +52,17 @@ def test_help_is_compared_with_a_bare_interpreter(capsys: pytest.CaptureFixture[
     result = run_bench(capsys, "help", "--rounds", "1")
 
     assert result["figures"]["ratio"] > 1
+
+
+def test_linear_explains_each_nasty_log_in_each_size(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    sizes = ("--sizes-mib", "0.02", "0.1")
+    result = run_bench(capsys, "linear", *sizes, "--only", "one-traceback", "noise")
+
+    assert {"growth_one_traceback", "growth_noise"} < result["figures"].keys()
+    for name in NASTY:
+        assert sum(map(len, make_log(name, 10_000))) == 10_000
 
 
 def test_scan_is_compared_with_grep_on_every_kind_of_log(

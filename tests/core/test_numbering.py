@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firedup.core.numbering import count_lines
+from firedup.core import numbering
+from firedup.core.numbering import count_lines, count_newlines
 
 
 @given(
@@ -29,3 +31,11 @@ def test_nothing_is_read_when_nothing_is_shown() -> None:
         raise AssertionError("must not be read")
 
     assert count_lines((refuse() for _ in range(1)), ()) == {}
+
+
+@given(st.lists(st.sampled_from([b"a", b"\n", b"\r\n"]), max_size=40).map(b"".join))
+def test_line_ends_are_counted_alike_in_any_pieces(data: bytes) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(numbering, "PIECE_BYTES", 3)
+
+        assert count_newlines(data) == data.count(b"\n")
