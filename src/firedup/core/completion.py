@@ -78,6 +78,8 @@ def build_body(
             body["ignore_eos"] = True
         if generation.min_tokens is not None and generation.engine != "llama-cpp":
             body["min_tokens"] = generation.min_tokens
+    if route.endswith("/completion"):  # llama.cpp's own route has its own name for it
+        body["n_predict"] = generation.max_tokens
     if route.endswith("/chat/completions"):
         body["messages"] = [{"role": one.role, "content": one.content} for one in messages]
     else:
