@@ -6,7 +6,7 @@ import asyncio
 from typing import Any, cast
 
 from firedup.core.error import HostError
-from firedup.host.base import SilenceError, Host, LinkError, OperationError, Trouble
+from firedup.host.base import Host, LinkError, OperationError, SilenceError, Trouble
 from firedup.host.frame import FrameDecoder, FrameError, decode_json
 from firedup.host.outcome import describe_outcome, place_of
 from firedup.host.stream import Stream

@@ -121,6 +121,13 @@ class Contact:
             self._quiet = None
             self._feed(Noted(self.now_ns(), str(silence)))
 
+    def hears(self, path: str) -> None:
+        """Something came of the file at `path`, which may have been silent."""
+        quiet = self._quiet
+        if quiet is not None and quiet.path == path:
+            seconds = time.monotonic() - quiet.since_s
+            self.heed(Silence(self.agent.host.name, path, seconds, is_over=True))
+
     def _hush(self, path: str, seconds: float, belief_s: float) -> None:
         now_s, before = time.monotonic(), self._quiet
         if before is not None and before.path == path and before.until_s >= now_s:

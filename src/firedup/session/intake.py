@@ -44,7 +44,8 @@ class Intake:
 
     async def _follow(self, agent: Agent) -> None:
         """Feed what is new, until it shows that something came before."""
-        with closing(follow_log(agent, self.log, self.position)) as reader:
+        heed = self._contact.heed
+        with closing(follow_log(agent, self.log, self.position, heed=heed)) as reader:
             async for event in reader:
                 if isinstance(event, LogData):
                     if self.gate is not None:
@@ -55,6 +56,7 @@ class Intake:
                         self._has_read.set()
                         return
                 self.position = reader.position
+                self._contact.hears(self.log)
                 if isinstance(event, LogData):
                     for part in self._contact.date(event):
                         self._feed(part)
