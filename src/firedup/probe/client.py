@@ -13,7 +13,7 @@ from typing import Self
 from firedup.core.measured import Request
 from firedup.probe.answered import conclude, explain_status
 from firedup.probe.call import Call, make_head
-from firedup.probe.connection import Connection
+from firedup.probe.connection import Connection, make_memory
 from firedup.probe.exchange import Exchange
 from firedup.probe.key import ApiKey
 from firedup.probe.tls import Trust, explain_failure, make_context
@@ -72,6 +72,7 @@ class Client:
         self._key = key
         self._tls = make_context(trust or Trust()) if url.has_tls else None
         self._has_own_parser = has_own_parser
+        self._memory = make_memory()
         self._idle: list[Connection] = []
         self._busy: set[Connection] = set()
 
@@ -169,7 +170,7 @@ class Client:
         try:
             async with asyncio.timeout(self.limits.connect_s):
                 _, connection = await loop.create_connection(
-                    lambda: Connection(has_own_parser=self._has_own_parser),
+                    lambda: Connection(self._memory, has_own_parser=self._has_own_parser),
                     self.url.host,
                     self.url.port,
                     ssl=self._tls,
@@ -190,17 +191,26 @@ async def _wait(
 
     The limits are looked at when one may be over, so that events cost nothing for them.
     """
-    done = connection.send(request, exchange)
-    while True:
+    loop = asyncio.get_running_loop()
+    timer: asyncio.TimerHandle | None = None
+
+    def look() -> None:
+        nonlocal timer
         end_ns, why = _next_limit(exchange, limits, begun_ns)
-        wait_s = (end_ns - monotonic_ns()) / _NS
-        if wait_s <= 0:
-            connection.close()
-            return why
-        # The first text may come at any time, and with it the limit for the next one begins.
-        await asyncio.wait((done,), timeout=min(wait_s, limits.gap_s))
-        if done.done():
-            return done.result()
+        left_s = (end_ns - monotonic_ns()) / _NS
+        if left_s <= 0:
+            connection.give_up(why)
+        else:
+            # The first text may come at any time, and with it the limit for the next one begins.
+            timer = loop.call_later(min(left_s, limits.gap_s), look)
+
+    done = connection.send(request, exchange)
+    timer = loop.call_later(min(limits.first_s, limits.gap_s, limits.whole_s), look)
+    try:
+        return await done
+    finally:
+        if timer is not None:
+            timer.cancel()
 
 
 def _next_limit(exchange: Exchange, limits: Limits, begun_ns: int) -> tuple[int, str]:

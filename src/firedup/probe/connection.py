@@ -7,7 +7,7 @@ from collections.abc import Callable
 from time import monotonic_ns
 from typing import cast
 
-from firedup.probe.exchange import Exchange
+from firedup.probe.exchange import BATCH_BYTES, Exchange
 from firedup.probe.parser import PARSER_ERRORS, make_parser
 
 _BUFFER_BYTES = 64 * 2**10
@@ -15,18 +15,27 @@ _LONGEST_HEAD = 256 * 2**10
 _CLOSED = "the server closed the connection"
 
 
+def make_memory() -> memoryview:
+    """Memory that connections receive into."""
+    return memoryview(bytearray(_BUFFER_BYTES))
+
+
 def _drop(data: bytes) -> None:
     """Parts of an answer that nobody asked for."""
 
 
 class Connection(asyncio.BufferedProtocol):
-    """Carries one exchange after the other. `is_reusable` between two of them."""
+    """Carries one exchange after the other. `is_reusable` between two of them.
 
-    def __init__(self, *, has_own_parser: bool = False) -> None:
+    `memory` is where bytes are received. Connections of one loop share it, since what came is taken
+    out of it before the loop turns to another one; it then stays in the processor's cache.
+    """
+
+    def __init__(self, memory: memoryview, *, has_own_parser: bool = False) -> None:
         self._has_own_parser = has_own_parser
         self.on_body: Callable[[bytes], None] = _drop  # what the parser calls for each part
         self._parser = make_parser(self, own=has_own_parser)
-        self._memory = memoryview(bytearray(_BUFFER_BYTES))
+        self._memory = memory
         self._transport: asyncio.Transport | None = None
         self._exchange: Exchange | None = None
         self._done: asyncio.Future[str | None] | None = None
@@ -59,6 +68,10 @@ class Connection(asyncio.BufferedProtocol):
         self._transport.write(request)
         return self._done
 
+    def give_up(self, why: str) -> None:
+        """End the exchange under way, for that reason."""
+        self._end(why)
+
     def close(self) -> None:
         """Close it at once, whatever is under way."""
         self.is_reusable = False
@@ -89,8 +102,13 @@ class Connection(asyncio.BufferedProtocol):
             self._end(f"the answer is no HTTP/1.1 ({error}){shown}")
             return
         exchange = self._exchange
-        if exchange is not None and not exchange.mark(now, nbytes):
-            self._end(exchange.problem)
+        if exchange is not None:
+            # `Exchange.mark` without the call, for this happens with every event.
+            exchange.stamps.append(now)
+            exchange.counts.append(len(exchange.parts))
+            exchange.size += nbytes
+            if exchange.size >= BATCH_BYTES and not exchange.look():
+                self._end(exchange.problem)
 
     def _begin_head(self, nbytes: int) -> None:
         self.is_unanswered = False

@@ -11,7 +11,7 @@ from firedup.core.stream import BETWEEN, StreamReader
 
 # So many bytes are kept before they are looked at: taking them apart then costs a quarter of a
 # millisecond, which is all that one stream can delay the stamps of another.
-_BATCH_BYTES = 64 * 2**10
+BATCH_BYTES = 64 * 2**10
 # An answer in one piece, or the body of an error.
 LARGEST_BODY = 64 * 2**20
 # The last piece with its reason to end, the usage, the end mark.
@@ -55,22 +55,25 @@ class _PlainEvents:
 class Exchange:
     """The answer to one request. Times are nanoseconds of the monotonic clock.
 
-    The connection calls `start`, appends the parts of the body to `parts` and tells by `mark` when
-    they came, and at last calls `finish`. `problem` says what was wrong with the bytes themselves.
+    The connection calls `start`, has the parts of the body appended to `parts`, adds to `stamps` a
+    time for each wake-up and to `counts` how many parts there were then, and calls `look` when
+    `size` has come to BATCH_BYTES. At last it calls `finish`. `problem` says what was wrong with
+    the bytes themselves.
     """
 
     __slots__ = (
         "_decoder",
         "_events",
         "_is_stream",
-        "_marks",
-        "_size",
         "content",
+        "counts",
         "headers",
         "last_ns",
         "parts",
         "problem",
         "reader",
+        "size",
+        "stamps",
         "status",
     )
 
@@ -84,8 +87,9 @@ class Exchange:
         self.reader = StreamReader()
         self._events = _make_events(self.reader, is_native=is_native)
         self._decoder = SseDecoder()
-        self._marks: list[tuple[int, int]] = []  # a time, and how many parts had come by then
-        self._size = 0
+        self.stamps: list[int] = []
+        self.counts: list[int] = []
+        self.size = 0
         self._is_stream: bool | None = None
 
     @property
@@ -101,14 +105,14 @@ class Exchange:
             self.problem = f"the answer is compressed ({coding}), which was not asked for"
 
     def mark(self, at_ns: int, nbytes: int) -> bool:
-        """Bytes came at `at_ns`, whatever they held; whether more are worth to be waited for.
+        """Bytes came at `at_ns`, whatever they held; whether more are worth to be waited for."""
+        self.stamps.append(at_ns)
+        self.counts.append(len(self.parts))
+        self.size += nbytes
+        return self.size < BATCH_BYTES or self.look()
 
-        This is called for each event, so it only keeps the time.
-        """
-        self._marks.append((at_ns, len(self.parts)))
-        self._size += nbytes
-        if self._size <= _BATCH_BYTES:
-            return True
+    def look(self) -> bool:
+        """Look at what has come; whether more is worth to be waited for."""
         self._drain()
         return self.problem is None
 
@@ -181,9 +185,9 @@ class Exchange:
     def _take_stamps(self) -> list[int]:
         """A stamp for each part."""
         stamps: list[int] = []
-        for at_ns, count in self._marks:
+        for at_ns, count in zip(self.stamps, self.counts, strict=True):
             stamps += [at_ns] * (count - len(stamps))
-        self._marks, self._size = [], 0
+        self.stamps, self.counts, self.size = [], [], 0
         return stamps
 
     def _looks_like_stream(self, first: bytes) -> bool:
