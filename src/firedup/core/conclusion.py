@@ -68,7 +68,10 @@ def tell_last_progress(
     place = str(stage) if stage else "its beginning"
     if bar is not None:
         place += f", {bar.done} of {bar.total} {bar.unit}".rstrip()
-    may = f"{_say_minutes(silence.patience_s)} without a word are no hang yet"
+    least = _say_minutes(silence.patience_s)
+    may = f"in this stage {least} without a word are no hang yet"
+    if silence.is_too_long:
+        may = f"{least} are more than this stage may need"
     if silence.seconds is None:
         since = "no later time stamp shows how long ago that is"
     else:
@@ -77,7 +80,7 @@ def tell_last_progress(
     return Finding(
         "last-progress",
         Severity.SEVERE if is_stalled else Severity.NOTE,
-        f"The last progress was in {place}; {since}, and in this stage {may}.",
+        f"The last progress was in {place}; {since}, and {may}.",
         silence.evidence,
         "Take the stacks of the ranks (py-spy dump) and compare them."
         if is_stalled
