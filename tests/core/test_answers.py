@@ -70,7 +70,7 @@ def test_engines_are_summed_and_twins_ignored() -> None:
     samples = parse_exposition(SCRAPE)
 
     assert total_of(samples, "vllm:spec_decode_num_drafts_total") == 150
-    assert count_metrics(samples) == Counts(150, 450, 248)
+    assert count_metrics(samples) == Counts(150, 450, 248, (103,))
     assert samples[0].labels["model_name"] == 'a"b'
 
 
@@ -117,7 +117,7 @@ def test_no_drafts_give_no_length_but_a_reason() -> None:
             },
             1.0,
         ),
-        ({"completion_tokens": 96, "spec_verify_ct": 48}, 2.0),
+        ({"completion_tokens": 97, "spec_verify_ct": 48}, 2.0),
     ],
 )
 def test_every_generation_of_sglangs_names_is_read(meta: dict[str, object], length: float) -> None:
@@ -132,7 +132,7 @@ def test_a_request_without_speculation_has_no_counts() -> None:
 
 
 def test_a_rate_is_not_invented_where_the_proposed_tokens_are_unknown() -> None:
-    counts = count_meta({"completion_tokens": 30, "spec_verify_ct": 10})
+    counts = count_meta({"completion_tokens": 31, "spec_verify_ct": 10})
 
     assert counts is not None
     acceptance = acceptance_of(counts, "x")

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firedup.core.acceptance import Counts
+from firedup.core.counter import Rise
 from firedup.core.error import StoreError, UsageError
 from firedup.core.measured import Arm, Cell, Conditions, Load, Request
 from firedup.core.model import Acceptance
@@ -30,7 +31,8 @@ def arm(wall_ns: int = NS, text: str = "an answer") -> Arm:
     request = Request(
         "chat-01", "chat", 5, 6, 9, 12, 32, 20, 1, counts=Counts(10, 30, 21), text=text
     )
-    cell = Cell(Load(4), (request,), Counts(10, 30, 21), Acceptance(3.1, 0.7, 21, 30, 10, "own"))
+    rise = Rise(Counts(10, 30, 21, (10, 7, 4)), 32)
+    cell = Cell(Load(4), (request,), rise, Acceptance(3.1, 0.7, 21, 30, 10, "own"))
     conditions = Conditions("sglang", "0.5.9", flags=("a", "b"), environment={"NCCL_ALGO": "Tree"})
     return Arm("candidate", conditions, (cell, Cell(Load(rate=2.5), ())), wall_ns)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from firedup.core.acceptance import Counts
 from firedup.core.measured import Cell, Estimate, Request
 from firedup.core.pairing import decoding_of
 from firedup.core.statistic import estimate_all, estimate_median
@@ -46,15 +47,23 @@ def figures_of(cell: Cell, *, seed: int = 0) -> CellFigures:
     """All figures of `cell`; requests that failed or warmed up are counted and left out."""
     kept = cell.kept
     names = dict.fromkeys(sorted(request.category for request in kept))
+    # Made-up acceptance is not the drafter's; what a step costs follows from it all the same.
+    is_shown = cell.acceptance is None or cell.acceptance.length is not None
     by_category = {
-        name: _figures([one for one in kept if one.category == name], seed) for name in names
+        name: _figures([one for one in kept if one.category == name], seed, is_shown=is_shown)
+        for name in names
     }
     failed = sum(one.error is not None and not one.is_warm_up for one in cell.requests)
     warm_up = sum(one.is_warm_up for one in cell.requests)
-    return CellFigures(_figures(kept, seed), by_category, failed, warm_up)
+    counts = cell.counters.counts if cell.counters else None
+    return CellFigures(
+        _figures(kept, seed, counts, is_shown=is_shown), by_category, failed, warm_up
+    )
 
 
-def _figures(requests: Sequence[Request], seed: int) -> Figures:
+def _figures(
+    requests: Sequence[Request], seed: int, together: Counts | None = None, *, is_shown: bool = True
+) -> Figures:
     """Ratios of sums, each prompt a cluster: long answers count as much as they are long."""
     decoded = [part for one in requests if (part := decoding_of(one)) is not None]
     speeds = estimate_all(
@@ -70,6 +79,10 @@ def _figures(requests: Sequence[Request], seed: int) -> Figures:
         if (part := decoding_of(one)) is not None and (counts := one.counts) is not None
     ]
     step = estimate_all(both, {"step_s": lambda s, n, a, k: s / n * (1 + a / k)}, seed=seed)
+    if step["step_s"] is None and together is not None and together.steps > 0:
+        # Of all requests under way: the length has no interval, and the step's is that of speed.
+        known = 1 + together.accepted / together.steps
+        step = estimate_all(decoded, {"step_s": lambda s, n: s / n * known}, seed=seed)
     waits = [[one.ttft_s] for one in requests if one.ttft_s is not None]
     return Figures(
         len(requests),
@@ -77,7 +90,7 @@ def _figures(requests: Sequence[Request], seed: int) -> Figures:
         speeds["tokens_per_s"],
         speeds["tpot_s"],
         estimate_median(waits, seed=seed),
-        length["length"],
+        length["length"] if is_shown else None,
         step["step_s"],
         _together(requests),
     )

@@ -92,8 +92,11 @@ def _case(baseline: Cell, candidate: Cell, look: Look, draft_tokens: int | None)
 def acceptance_length_of(cell: Cell) -> Estimate | None:
     """1 + accepted ÷ steps, with an interval where requests have counters of their own.
 
-    Else what the cell's best source says, without one; None where nothing does.
+    Else what the cell's best source says, without one; None where nothing does, or where what it
+    says is made up.
     """
+    if cell.acceptance is not None and cell.acceptance.length is None:
+        return None
     sums: dict[str, list[int]] = {}
     for request in cell.kept:
         if request.counts is not None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from firedup.core.acceptance import Counts
+from firedup.core.counter import Rise
 from firedup.core.model import Acceptance
 
 _NS = 1_000_000_000
@@ -82,13 +83,13 @@ class Request:
 class Cell:
     """One arm under one load: its requests in the order of their beginning.
 
-    `counters` is what the server's own counters rose by meanwhile, foreign requests included.
+    `counters` is by how much the server's own rose meanwhile, other people's requests included.
     `acceptance` is by the best source there was, with its name, or None with the reason.
     """
 
     load: Load
     requests: tuple[Request, ...]
-    counters: Counts | None = None
+    counters: Rise | None = None
     acceptance: Acceptance | None = None
 
     @property

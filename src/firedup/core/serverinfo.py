@@ -12,7 +12,8 @@ from firedup.core.exposition import MetricSample
 class ServerInfo:
     """The answers of its routes, put together; None where it does not say.
 
-    `draft_tokens` is how many tokens a step drafts at most. `simulated` says why its acceptance is
+    `draft_tokens` is how many tokens a step drafts one after the other at most, which is the depth
+    of a tree. `simulated` says why its acceptance is
     made up.
     """
 
@@ -33,10 +34,9 @@ def read_sglang(info: object) -> ServerInfo | None:
         return None
     algorithm = _text(info.get("speculative_algorithm"))
     steps = _count(info.get("speculative_num_steps"))
-    topk = _count(info.get("speculative_eagle_topk")) or 1
-    # A chain of n steps drafts n tokens; a tree is verified with the root among its tokens.
+    # Among these is the root, which is not drafted; only n-grams have no number of steps.
     verified = _count(info.get("speculative_num_draft_tokens"))
-    draft_tokens = steps if topk == 1 and steps else verified - 1 if verified else None
+    draft_tokens = steps or (verified - 1 if verified else None)
     length = info.get("simulate_acc_len")
     return ServerInfo(
         "sglang",
@@ -59,6 +59,14 @@ def read_llama(props: object) -> ServerInfo | None:
         return None
     model = _text(props.get("model_path")) or _text(props.get("model_alias"))
     return ServerInfo("llama-cpp", _text(props.get("build_info")), model)
+
+
+def read_slots(slots: object) -> bool | None:
+    """Whether llama.cpp's /slots speculate; None where that route is off or does not say."""
+    if not isinstance(slots, list):
+        return None
+    told = [one.get("speculative") for one in slots if isinstance(one, Mapping)]
+    return any(told) if told and all(isinstance(one, bool) for one in told) else None
 
 
 def read_vllm(version: object) -> ServerInfo | None:

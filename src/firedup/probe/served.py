@@ -1,4 +1,4 @@
-"""Asks a running server what it is, and its counters of speculation before and after a load."""
+"""Asks a running server what it is, and its counters before and after a load."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from firedup.core.acceptance import Counts, acceptance_of, count_metrics
+from firedup.core.acceptance import acceptance_of, sum_counts
+from firedup.core.counter import Look, Rise, read_look, rise_between
 from firedup.core.error import UsageError
 from firedup.core.exposition import parse_exposition
 from firedup.core.measured import Request
@@ -17,24 +18,35 @@ from firedup.core.serverinfo import (
     read_llama,
     read_models,
     read_sglang,
+    read_slots,
     read_vllm,
 )
-from firedup.probe.client import Client
+from firedup.probe.client import Client, Fetched
 
+_OK, _FORBIDDEN = 200, (401, 403)
 _ROUTES = {"sglang": "/generate", "vllm": "/v1/completions", "llama-cpp": "/v1/completions"}
+_METRICS = "/metrics"
+_PATHS = ("/v1/models", "/server_info", "/version", "/props", "/slots", _METRICS)
+# Why an engine shows no counters, and what would make it.
+_HIDDEN = {
+    "sglang": "its answers have no counters of speculation",
+    "vllm": "its metrics route does not hold counters of speculation",
+    "llama-cpp": "its metrics route is off; start it with --metrics",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Served:
     """A server that answers. `route` is the one to ask for completions.
 
-    `has_counters`: its metrics count speculation, so that a difference of them can be had.
+    `has_counters`: its metrics can be looked at. `counts_requests`: its answers have the counters
+    of each request, so that its metrics need not be looked at between two of them.
     """
 
     info: ServerInfo
     route: str
     has_counters: bool = False
-    notes: tuple[str, ...] = ()
+    counts_requests: bool = False
 
     @property
     def model(self) -> str | None:
@@ -47,21 +59,16 @@ async def ask_served(client: Client, *, engine: str | None = None) -> Served:
 
     UsageError when nobody does, or when it wants a key that it did not get.
     """
-    paths = ("/v1/models", "/server_info", "/version", "/props", "/metrics")
-    answers = dict(zip(paths, await asyncio.gather(*map(client.fetch, paths)), strict=True))
+    answers = dict(zip(_PATHS, await asyncio.gather(*map(client.fetch, _PATHS)), strict=True))
     models = answers["/v1/models"]
     if all(answer.status is None for answer in answers.values()):
         raise UsageError(f"nobody answers at {client.url}", evidence=models.error)
-    if models.status in (401, 403):
-        raise UsageError(
-            f"{client.url} wants an API key",
-            evidence=models.error,
-            todo="Put it into an environment variable and name that: --api-key-env VARIABLE",
-        )
-    sglang = answers["/server_info"]
-    if sglang.status != 200 and read_models(models.json).engine in ("sglang", None):
-        sglang = await client.fetch("/get_server_info")
+    # llama.cpp lists its model to anybody, and keeps the rest to itself.
+    _refuse_without_key(client, models, answers["/props"])
     named = read_models(models.json)
+    sglang = answers["/server_info"]
+    if sglang.status != _OK and named.engine in ("sglang", None):
+        sglang = await client.fetch("/get_server_info")
     own = (
         read_sglang(sglang.json)
         or read_llama(answers["/props"].json)
@@ -69,43 +76,73 @@ async def ask_served(client: Client, *, engine: str | None = None) -> Served:
         or named
     )
     info = replace(own, engine=own.engine or named.engine or engine, model=named.model or own.model)
-    samples = parse_exposition(answers["/metrics"].body.decode("utf-8", "replace"))
-    has_metrics = answers["/metrics"].status == 200
-    speculates, tokens = find_speculation(samples) if has_metrics else (None, None)
-    if info.speculates is None:
+    metrics = answers[_METRICS]
+    has_metrics = metrics.status == _OK
+    if has_metrics and info.speculates is None:
+        samples = parse_exposition(metrics.body.decode("utf-8", "replace"))
+        speculates, tokens = find_speculation(samples)
         info = replace(info, speculates=speculates, draft_tokens=info.draft_tokens or tokens)
+    if info.engine == "llama-cpp" and info.speculates is None:
+        info = replace(info, speculates=read_slots(answers["/slots"].json))
     route = _ROUTES.get(info.engine or "", "/v1/completions")
-    has_counters = has_metrics and info.engine in ("vllm", "llama-cpp")
-    return Served(info, route, has_counters)
+    return Served(info, route, has_metrics, counts_requests=route.endswith("/generate"))
 
 
-async def read_counters(client: Client, served: Served) -> Counts | None:
-    """The server's counters of speculation since its start; None where it has none."""
+def _refuse_without_key(client: Client, *answers: Fetched) -> None:
+    """UsageError when one of these was refused for want of the right key."""
+    refused = next((one for one in answers if one.status in _FORBIDDEN), None)
+    if refused is not None:
+        raise UsageError(
+            f"{client.url} wants an API key",
+            evidence=refused.error,
+            todo="Put it into an environment variable and name that: --api-key-env VARIABLE",
+        )
+
+
+async def take_look(client: Client, served: Served) -> Look | None:
+    """The server's counters since its start; None where they cannot be looked at."""
     if not served.has_counters:
         return None
-    answer = await client.fetch("/metrics")
-    if answer.status != 200:
+    answer = await client.fetch(_METRICS)
+    if answer.status != _OK:
         return None
-    return count_metrics(parse_exposition(answer.body.decode("utf-8", "replace")))
+    return read_look(parse_exposition(answer.body.decode("utf-8", "replace")))
+
+
+def rise_of(before: Look | None, after: Look | None, served: Served) -> Rise | None:
+    """By how much the counters rose; None for a server that has none."""
+    if not served.has_counters:
+        return None
+    if before is None or after is None:
+        return Rise(why_not=f"the server's {_METRICS} did not answer each time")
+    return rise_between(before, after)
 
 
 def acceptance_of_cell(
-    requests: Sequence[Request], counters: Counts | None, served: Served
+    requests: Sequence[Request], counters: Rise | None, served: Served
 ) -> Acceptance:
-    """Acceptance of what was measured, by the requests' own counters, else by the server's."""
+    """Acceptance of what was measured, by the requests' own counters, else by the server's.
+
+    None with the reason where the server cannot say, or where what it says is made up.
+    """
     if (why := served.info.simulated) is not None:
         return Acceptance(None, None, why_not=f"the server's acceptance is simulated: {why}")
     if served.info.speculates is False:
         return Acceptance(None, None, why_not="the server does not speculate")
-    own = [r.counts for r in requests if r.counts is not None and not r.is_warm_up]
-    if own:
-        proposed = [one.proposed for one in own if one.proposed is not None]
-        whole = Counts(
-            sum(one.steps for one in own),
-            sum(proposed) if len(proposed) == len(own) else None,
-            sum(one.accepted for one in own),
-        )
-        return acceptance_of(whole, "the requests' own counters")
-    if counters is not None:
-        return acceptance_of(counters, "the server's counters")
-    return Acceptance(None, None, why_not="the server shows no counters of speculation")
+    kept = [one for one in requests if one.error is None and not one.is_warm_up]
+    own = [one.counts for one in kept if one.counts is not None]
+    whole = sum_counts(own)
+    if whole is not None and (served.counts_requests or len(own) == len(kept)):
+        source = "the requests' own counters"
+        if not served.counts_requests:
+            source = "the server's counters between the requests"
+        return acceptance_of(whole, source)
+    if counters is not None and counters.why_not is not None:
+        return Acceptance(None, None, why_not=counters.why_not)
+    if counters is not None and counters.counts is not None:
+        return acceptance_of(counters.counts, "the server's counters")
+    if counters is not None and served.info.engine == "llama-cpp":
+        # Its counters of speculation are there from the first draft on.
+        return Acceptance(None, None, why_not="not one draft was verified")
+    why_not = _HIDDEN.get(served.info.engine or "", "the server shows no counters of speculation")
+    return Acceptance(None, None, why_not=why_not)

@@ -7,14 +7,14 @@ import time
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from firedup.core.acceptance import Counts
 from firedup.core.completion import Generation
+from firedup.core.counter import Rise
 from firedup.core.measured import Arm, Cell, Conditions, Load, Request
-from firedup.core.prompt import Prompt, digest_of
+from firedup.core.prompt import Prompt
 from firedup.core.warmup import mark_warm_up
-from firedup.probe.call import make_call
+from firedup.probe.call import Call, make_call
 from firedup.probe.client import Client
-from firedup.probe.served import Served, acceptance_of_cell, read_counters
+from firedup.probe.served import Served, acceptance_of_cell, rise_of, take_look
 
 _NS = 1_000_000_000
 # Requests before the first that counts, for each stream: they fill caches and compile kernels.
@@ -25,21 +25,17 @@ WARM_UP_EACH = 2
 class Plan:
     """What is asked: each load's own `prompts`, in `visits` parts, as `generation` says.
 
-    `warm_up` has prompts that are in none of the loads.
+    `warm_up` has prompts that are in none of the loads; `name` is that of the set.
     """
 
     loads: tuple[Load, ...]
     prompts: tuple[tuple[Prompt, ...], ...]
     warm_up: tuple[Prompt, ...]
     generation: Generation
+    name: str = ""
     seed: int = 0
     visits: int = 2
     budget_s: float | None = None
-
-    @property
-    def digest(self) -> str:
-        """A name for the prompts; plans with the same one ask the same."""
-        return digest_of(prompt for prompts in self.prompts for prompt in prompts)
 
     @property
     def requests(self) -> int:
@@ -61,7 +57,7 @@ class Side:
     conditions: Conditions
     wall_ns: int = field(default_factory=time.time_ns)
     requests: dict[Load, list[Request]] = field(default_factory=dict)
-    counters: dict[Load, Counts | None] = field(default_factory=dict)
+    counters: dict[Load, Rise | None] = field(default_factory=dict)
 
     def arm(self) -> Arm:
         """What was measured so far."""
@@ -92,15 +88,16 @@ async def measure(
         for number, load in enumerate(plan.loads):
             turn = sides if visit % 2 == 0 else tuple(reversed(sides))
             for side in turn:
-                before = await read_counters(side.client, side.served)
                 if load not in side.requests:
                     side.requests[load] = await _warm_up(side, load, plan, number)
-                    before = await read_counters(side.client, side.served)
+                before = await take_look(side.client, side.served)
                 block = visit if len(sides) > 1 else 0  # alone it is one stay in so many parts
                 asking = _Asking(side, load, plan.generation, tell, block)
                 side.requests[load] += await asking.ask_all(plan.part(number, visit))
-                after = await read_counters(side.client, side.served)
-                side.counters[load] = _add(side.counters.get(load), before, after)
+                after = await take_look(side.client, side.served)
+                rise = rise_of(before, after, side.served)
+                past = side.counters.get(load)
+                side.counters[load] = past.plus(rise) if past and rise else rise
         yield tuple(side.arm() for side in sides)
 
 
@@ -161,21 +158,22 @@ class _Asking:
             is_warm_up=self.is_warm_up,
             block=self.block,
         )
-        request = await self.side.client.complete(call)
+        request = await self._complete(call)
         self.answered.append(request)
         self.tell(request)
 
+    async def _complete(self, call: Call) -> Request:
+        """The answer; where nothing else is asked meanwhile, with what the server's counters say.
 
-def _add(so_far: Counts | None, before: Counts | None, after: Counts | None) -> Counts | None:
-    """The counters' rise of one more visit; None once it is not known of any."""
-    if before is None or after is None:
-        return None
-    rise = after.since(before)
-    if so_far is None:
-        return rise
-    proposed = (
-        None
-        if None in (so_far.proposed, rise.proposed)
-        else (so_far.proposed or 0) + (rise.proposed or 0)
-    )
-    return Counts(so_far.steps + rise.steps, proposed, so_far.accepted + rise.accepted)
+        They are believed when they rose by this request's own tokens and no others.
+        """
+        client, served = self.side.client, self.side.served
+        is_alone = self.load.concurrency == 1 and self.load.rate is None
+        if not is_alone or served.counts_requests or served.info.speculates is False:
+            return await client.complete(call)
+        before = await take_look(client, served)
+        request = await client.complete(call)
+        rise = rise_of(before, await take_look(client, served), served)
+        if rise is None or rise.counts is None or rise.generated != request.tokens:
+            return request
+        return replace(request, counts=rise.counts)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from firedup.core.completion import Generation
 from firedup.core.error import UsageError
 from firedup.core.measured import Conditions
+from firedup.core.simulated import find_simulation
 from firedup.probe.client import Client
 from firedup.probe.key import ApiKey
 from firedup.probe.served import Served, ask_served
@@ -83,9 +84,18 @@ async def open_side(
         client = Client(url, key=opening.key, trust=opening.trust)
         await stack.enter_async_context(client)
         engine = opening.engine or (run.spec.engine if run else None)
-        served = await ask_served(client, engine=engine)
+        served = _with_simulation(await ask_served(client, engine=engine), run)
         conditions = conditions_of(served, generation, run, host=host, through=through)
         yield OpenedSide(Side(name, client, served, conditions), str(url), host, run)
+
+
+def _with_simulation(served: Served, run: Run | None) -> Served:
+    """What the server's command or environment says of made-up acceptance, where they are known."""
+    if served.info.simulated is not None:
+        return served
+    environment = run.manifest.env if run else None
+    why = find_simulation(run.manifest.argv if run else served.info.launch, environment)
+    return replace(served, info=replace(served.info, simulated=why))
 
 
 @asynccontextmanager
