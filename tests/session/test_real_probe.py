@@ -11,7 +11,8 @@ from firedup.core.measured import Load
 from firedup.core.model import Verdict
 from firedup.demo.engine import engine_command
 from firedup.demo.model import TARGET, TRAINED, model_path
-from firedup.session.probe import ProbeOrder, Standing, probe
+from firedup.session.probe import Standing, probe
+from firedup.session.probeplan import ProbeOrder
 from firedup.session.side import Opening
 from tests.port import free_port
 

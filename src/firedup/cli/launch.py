@@ -29,7 +29,12 @@ def launch_and_watch(given: Mapping[str, Any]) -> int:
     """Launch what the options of `firedup run` describe; the exit status."""
     catalogue = read_catalogue(given["profiles"], engine=given["engine"])
     order = read_order(given, catalogue)
-    return run_async(_launch_and_watch(order, catalogue, given))
+    status, run = run_async(_launch_and_watch(order, catalogue, given))
+    if given["then"] is None or status:
+        return status
+    from firedup.cli.then import probe_launched
+
+    return probe_launched(run, given)
 
 
 def read_order(given: Mapping[str, Any], catalogue: Catalogue) -> Order:
@@ -54,14 +59,16 @@ def read_order(given: Mapping[str, Any], catalogue: Catalogue) -> Order:
     )
 
 
-async def _launch_and_watch(order: Order, catalogue: Catalogue, given: Mapping[str, Any]) -> int:
+async def _launch_and_watch(
+    order: Order, catalogue: Catalogue, given: Mapping[str, Any]
+) -> tuple[int, Run]:
     async with open_host(given["host"] or "local") as agent:
         order = complete_order(agent, order, given)
         run = await launch_whole(launch(agent, catalogue, order), [agent.host.name])
         if given["no_wait"]:
             say_launched(run, as_json=given["as_json"])
-            return 0
-        return await watch_launched(agent, catalogue, run, given)
+            return 0, run
+        return await watch_launched(agent, catalogue, run, given), run
 
 
 async def launch_whole(

@@ -15,14 +15,10 @@ from firedup.cli.drive import run_async
 from firedup.cli.say import say_aside
 from firedup.core.error import UsageError
 from firedup.core.measured import Load
-from firedup.core.prompt import WRITTEN
 from firedup.probe.key import ApiKey
 from firedup.probe.tls import Trust
-from firedup.session.probe import (
-    ProbeOrder,
-    Standing,
-    probe,
-)
+from firedup.session.probe import Standing, probe
+from firedup.session.probeplan import ProbeOrder
 from firedup.session.side import Opening
 from firedup.store.probe import probes_folder
 from firedup.view.quantity import render_remaining
@@ -52,7 +48,7 @@ def _read_order(given: Mapping[str, Any]) -> ProbeOrder:
     if given["rate"] is not None:
         loads = (Load(rate=given["rate"]),)
     elif given["concurrency"] is not None:
-        loads = tuple(Load(number) for number in _read_numbers(given["concurrency"]))
+        loads = tuple(Load(number) for number in read_concurrency(given["concurrency"]))
     return ProbeOrder(
         given["target"],
         given["baseline"],
@@ -61,13 +57,14 @@ def _read_order(given: Mapping[str, Any]) -> ProbeOrder:
         given["max_tokens"],
         None if given["natural"] is None else not given["natural"],
         given["seed"],
-        given["categories"] or WRITTEN,
+        given["categories"],
         Path(given["prompts"]) if given["prompts"] else None,
         given["budget_s"],
     )
 
 
-def _read_numbers(text: str) -> list[int]:
+def read_concurrency(text: str) -> list[int]:
+    """The numbers of "1,8,32", ascending. UsageError when it is no such list."""
     words = [word.strip() for word in text.split(",")]
     if not all(word.isdigit() and 0 < int(word) <= 4096 for word in words):
         raise UsageError(

@@ -78,6 +78,16 @@ HOOK_EVENTS = ("ready", "crashed", "stalled", "exited")
 @option.host
 @nodeoption.nodes_file
 @nodeoption.nodes
+@click.option(
+    "--then",
+    type=click.Choice(["probe"]),
+    help="What to do with it once it is ready: measure it, as firedup probe does.",
+)
+@click.option("--baseline", metavar="URL|RUN", help="Of --then probe: what it is measured against.")
+@click.option("--concurrency", metavar="N,…", help="Of --then probe: how many requests at a time.")
+@click.option(
+    "--budget", "budget_s", type=option.Duration(), metavar="TIME", help="Of --then probe."
+)
 @option.profiles
 @option.showing
 def command(**given: Any) -> int:
@@ -90,6 +100,10 @@ def command(**given: Any) -> int:
     option says otherwise. With --nodes or --node one run has a server on each of several hosts, and
     {rank}, {nnodes} and {head} in the command are filled in.
     """
+    if given["then"] or given["baseline"] or given["concurrency"] or given["budget_s"]:
+        from firedup.cli.then import check_then
+
+        check_then(given, is_on_nodes=nodeoption.asks_for_nodes(given))
     if nodeoption.asks_for_nodes(given):
         from firedup.cli.nodes import launch_nodes_and_watch
 

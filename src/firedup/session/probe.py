@@ -10,39 +10,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from firedup.core.comparable import Weight, are_comparable, find_obstacles
-from firedup.core.completion import Generation
-from firedup.core.draw import draw
 from firedup.core.error import UsageError
 from firedup.core.judged import Judged, judge_arms
-from firedup.core.measured import Arm, Load, Request
+from firedup.core.measured import Arm, Request
 from firedup.core.pairing import Design
-from firedup.core.prompt import WRITTEN, Prompt
-from firedup.probe.promptset import load_prompts, load_set
-from firedup.session.probing import WARM_UP_EACH, Plan, Side, measure
+from firedup.session.probeplan import ProbeOrder, make_plan
+from firedup.session.probing import Plan, Side, measure
 from firedup.session.side import OpenedSide, Opening, is_address, open_side
 from firedup.store.probe import StoredProbe, find_probe, new_id, save_probe
 
 BASELINE, CANDIDATE = "baseline", "candidate"
-REQUESTS, MAX_TOKENS = 42, 256
-# Parts in which a load is asked. In turn with the other arm's they cancel drift; after each, or
-# two of them, is a look at what is certain by now.
-PARTS_ALONE, PARTS_IN_TURN = 6, 12
-
-
-@dataclass(frozen=True, slots=True)
-class ProbeOrder:
-    """What the user asked for. None: as the stored baseline was measured, else the default."""
-
-    target: str
-    baseline: str | None = None
-    loads: tuple[Load, ...] | None = None
-    requests: int | None = None
-    max_tokens: int | None = None
-    ignores_eos: bool | None = None
-    seed: int | None = None
-    categories: tuple[str, ...] = WRITTEN
-    prompts: Path | None = None
-    budget_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +78,7 @@ async def probe(
         for text, name in (*words, (order.target, CANDIDATE)):
             one = await stack.enter_async_context(open_side(text, name, opening, generation))
             known = one.side.conditions
-            one.side.conditions = replace(known, prompts=plan.digest, seed=plan.seed)
+            one.side.conditions = replace(known, prompts=plan.name, seed=plan.seed)
             opened.append(one)
         refuse_incomparable(past or opened[0].side.arm(), opened[-1].side.arm())
         measuring = _Measuring(plan, past, tell, is_in_turn=is_in_turn)
@@ -131,43 +108,6 @@ def refuse_incomparable(baseline: Arm, candidate: Arm) -> None:
         why=first.why,
         todo="Measure the baseline again in the same way: firedup probe BASELINE",
     )
-
-
-def make_plan(
-    order: ProbeOrder, baseline: Arm | None, *, is_in_turn: bool = False
-) -> tuple[Plan, Generation]:
-    """The prompts of each load, and how tokens are generated; as `baseline`, where not said."""
-    past = baseline.conditions if baseline else None
-    loads = order.loads or (tuple(cell.load for cell in baseline.cells) if baseline else (Load(1),))
-    seed = order.seed if order.seed is not None else past.seed if past else 0
-    requests = order.requests or (_requests_of(baseline) if baseline else None) or REQUESTS
-    eos = order.ignores_eos if order.ignores_eos is not None else past.ignores_eos if past else True
-    most = order.max_tokens or (past.max_tokens if past else None) or MAX_TOKENS
-    pool = _load_pool(order, seed)
-    warm = sum(WARM_UP_EACH * load.concurrency for load in loads)
-    drawn = draw(pool, requests * len(loads), seed=seed)
-    parts = tuple(drawn[n * requests : (n + 1) * requests] for n in range(len(loads)))
-    # Salted copies: what warms up is not what is measured, and there may be few prompts.
-    extra = draw(pool, len(drawn) + warm, seed=seed, may_repeat=True)[len(drawn) :]
-    generation = Generation(
-        max_tokens=most, streams=True, ignores_eos=eos, min_tokens=most if eos else None
-    )
-    most_streams = max(load.concurrency for load in loads)
-    visits = max(1, min(PARTS_ALONE, requests // max(2, most_streams)))
-    if is_in_turn:  # each with a request for every stream, and as many of one side as of the other
-        visits = max(2, min(PARTS_IN_TURN, requests // max(2, most_streams)) // 2 * 2)
-    plan = Plan(loads, parts, extra, generation, seed, visits, order.budget_s)
-    return plan, generation
-
-
-def _load_pool(order: ProbeOrder, seed: int) -> tuple[Prompt, ...]:
-    if order.prompts is not None:
-        return load_prompts(order.prompts).prompts
-    return load_set(order.categories, seed=seed)
-
-
-def _requests_of(arm: Arm) -> int | None:
-    return min((len({r.prompt for r in cell.kept}) for cell in arm.cells), default=None)
 
 
 def _find_stored(order: ProbeOrder, folder: Path) -> StoredProbe | None:

@@ -1,0 +1,71 @@
+"""`firedup run --then probe`: what is checked before the launch, and what is done after it."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Mapping
+from typing import Any
+
+from firedup.cli.option import NEVER
+from firedup.cli.probed import read_concurrency, run_probe
+from firedup.core.error import UsageError
+from firedup.session.registry import Run
+from firedup.session.side import is_address
+from firedup.store.probe import find_probe, probes_folder
+
+_PROBE_DEFAULTS: Mapping[str, Any] = {
+    "rate": None,
+    "requests": None,
+    "max_tokens": None,
+    "natural": None,
+    "categories": (),
+    "prompts": None,
+    "seed": None,
+    "engine": None,
+    "api_key_env": None,
+    "cacert": None,
+    "insecure": False,
+    "csv_file": None,
+}
+
+
+def check_then(given: Mapping[str, Any], *, is_on_nodes: bool) -> None:
+    """UsageError for what would be found out only after a long start."""
+    if given["then"] is None:
+        raise UsageError(
+            "--baseline, --concurrency and --budget are for the probe that follows",
+            todo="Add --then probe.",
+        )
+    if given["no_wait"]:
+        raise UsageError("--then probe waits until the server is ready", todo="Drop --no-wait.")
+    if is_on_nodes:
+        raise UsageError(
+            "--then probe is for one host",
+            todo="Launch without it, then: firedup probe RUN --host HEAD",
+        )
+    if given["concurrency"]:
+        read_concurrency(given["concurrency"])
+    baseline = given["baseline"]
+    if baseline is None or is_address(baseline):
+        return
+    if find_probe(probes_folder(os.environ), baseline) is None:
+        raise UsageError(
+            f"no measurement of {baseline!r} is kept, and this server would be compared with it",
+            todo=f"Measure it while it is up: firedup probe {shlex.quote(baseline)}",
+        )
+
+
+def probe_launched(run: Run, given: Mapping[str, Any]) -> int:
+    """Measure the server of `run`, which is ready."""
+    words = ("baseline", "concurrency", "host", "as_json")
+    asked = {word: given[word] for word in words}
+    budget_s = given["budget_s"]
+    return run_probe(
+        {
+            **_PROBE_DEFAULTS,
+            **asked,
+            "target": run.label.id,
+            "budget_s": None if budget_s == NEVER else budget_s,
+        }
+    )
