@@ -21,11 +21,11 @@ class Drift:
     """Variance of a visit's log speed around the server's own, with its degrees of freedom.
 
     The default is what firedup assumes of a host that it knows nothing about: 2 % from one visit
-    to the next, worth as much as four visits that were seen.
+    to the next, worth as much as six visits that were seen.
     """
 
     variance: float = 0.02**2
-    degrees: float = 4.0
+    degrees: float = 6.0
 
     def after(self, squares: float, degrees: float) -> Drift:
         """With `squares`, a sum of squared deviations of visits, seen as well."""

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from math import exp, inf, isfinite, sqrt
+from math import exp, inf, isfinite, log, sqrt
 
 from firedup.core.measured import Estimate
 from firedup.core.pairing import Difference
 from firedup.core.student import student_quantile
 
 FIRST_LOOK = 6  # pairs of prompts
-_GROWTH = 1.4  # from one look to the next
+_GROWTH = 1.6  # from one look to the next
+_LATE = 1.5  # how much of the allowed error is kept for late looks: information to this power
 _LEAST_SPENT = 1e-5  # of the allowed error, for a look to be worth it
+_FAR = 2.0  # standard deviations that the estimate may still move, generously
 
 
 class Outlook(Enum):
@@ -20,6 +22,7 @@ class Outlook(Enum):
 
     GO_ON = "go on"
     CERTAIN = "certain"
+    HOPELESS = "more prompts do not help"
     SPENT = "budget spent"
 
     def __str__(self) -> str:
@@ -72,15 +75,16 @@ def take_look(
     """Look at what was measured so far; `before` is the look before, None at the first.
 
     `share` is how much of the budget is used, above 0 and up to 1, where the last look is taken.
-    Each look may err with a probability of its own, in proportion to the information that it adds
-    to the look before; together these are `rules.error`, whatever is seen at any of them. So one
+    Each look may err with a probability of its own, the larger the more information it adds to
+    the look before; together these are `rules.error`, whatever is seen at any of them. So one
     may stop at each, and the interval stays honest. Information is 1 ÷ variance, and what drift
-    leaves unsure no further prompt adds to.
+    leaves unsure no further prompt adds to. Where the whole budget could hardly make it certain,
+    it is not spent.
     """
     rules = rules or Rules()
     is_last = share >= 1
     spent = before.spent if before else 0.0
-    due = rules.error * (1.0 if is_last else _information(difference, share))
+    due = rules.error * (1.0 if is_last else _information(difference, share) ** _LATE)
     allowed = max(0.0, due - spent)
     if allowed < _LEAST_SPENT * rules.error and not is_last:
         allowed = 0.0
@@ -88,8 +92,14 @@ def take_look(
     side = find_side(estimate, rules)
     if side is not Side.OPEN:
         outlook = Outlook.CERTAIN
+    elif is_last:
+        outlook = Outlook.SPENT
+    elif _is_hopeless(difference, share, rules.error - spent - allowed, rules):
+        # Nothing will be looked at again, so that what is left of the error narrows the interval.
+        outlook, allowed = Outlook.HOPELESS, rules.error - spent
+        estimate = _interval(difference, allowed, rules)
     else:
-        outlook = Outlook.SPENT if is_last else Outlook.GO_ON
+        outlook = Outlook.GO_ON
     pairs = max(difference.prompts + 1, round(difference.prompts * _GROWTH))
     return Look(outlook, side, estimate, spent + allowed, pairs, difference)
 
@@ -111,6 +121,17 @@ def _information(difference: Difference, share: float) -> float:
     if not 0 < difference.whole < inf:
         return 0.0
     return (difference.variance * share + difference.drift) / difference.whole
+
+
+def _is_hopeless(difference: Difference, share: float, error: float, rules: Rules) -> bool:
+    """Whether the interval at the end of the budget would not be certain, as far as can be seen."""
+    if not difference.whole < inf:
+        return False
+    final = difference.variance * share + difference.drift
+    reach = student_quantile(error, difference.whole_degrees) * sqrt(final)
+    moves = _FAR * sqrt(difference.variance * (1 - share))
+    edge = log(rules.high)
+    return difference.log_ratio + moves - reach < edge < difference.log_ratio - moves + reach
 
 
 def _interval(difference: Difference, error: float, rules: Rules) -> Estimate:
