@@ -12,7 +12,7 @@ from firedup.core.event import LogChanged, Sample
 from firedup.host.logfile import LogFile, LogFiles
 from firedup.session.generation import list_generations
 from firedup.session.telling import find_unrecorded, tell_log
-from firedup.session.trail import Unseen, find_volumes, wanted_sizes
+from firedup.session.trail import Unseen, Volume, find_volumes, wanted_sizes
 from firedup.store.event import LogRange
 
 NS = 1_000_000_000
@@ -176,6 +176,29 @@ def test_a_copy_that_a_session_read_is_what_the_samples_saw_in_the_log() -> None
         (7, len(first), 0),
         (9, len(last), 0),
     ]
+
+
+def test_a_copy_that_was_recorded_once_is_known_again_by_how_it_ended() -> None:
+    """The keeper never saw what was copied away; a session did, and records it by its end."""
+    first, last = b"the first, which is longer\n", b"the last\n"
+    samples = [sample(1, b"", 7), sample(3, last, 7)]
+
+    def look(recorded: list[LogChanged | LogRange], *, is_over: bool) -> list[Volume]:
+        sizes = wanted_sizes(list_generations(recorded, samples))
+        files = (
+            file("server.log.2" if is_over else "server.log.1", first, 8, sizes, 2),
+            file("server.log.1" if is_over else "server.log", last, 7, sizes, 3),
+        )
+        generations = list_generations(recorded, samples, files)
+        bare = Unseen() if recorded else Unseen(since=NS)
+        return list(find_volumes(generations, LogFiles(files, 4 * NS, 4 * NS), LOG, 0, None, bare))
+
+    seen = look([], is_over=False)
+    opened: list[LogChanged | LogRange] = [LogChanged(0, "opened", 0, dev=1, ino=7)]
+    later = look([*opened, *tell_log(seen)], is_over=True)
+
+    assert [(v.file and v.file.ino, v.lost_bytes) for v in seen] == [(8, 0), (7, 0)]
+    assert [(v.file and v.file.ino, v.lost_bytes) for v in later] == [(8, 0), (7, 0)]
 
 
 STEPS = st.lists(st.tuples(st.integers(0, 2), st.integers(1, 400)), min_size=1, max_size=20)

@@ -13,19 +13,32 @@ from firedup.store.event import LogRange
 
 
 def tell_log(volumes: Sequence[Volume]) -> Iterator[LogRange | LogChanged]:
-    """All that happened to the log, in order, at times that never go back."""
+    """All that happened to the log, in order, at times that never go back.
+
+    A change says how the file before it ended, by which that is known again under any name.
+    """
     at_ns = 0
+    before: Volume | None = None
     for volume in volumes:
         one = volume.generation
         at_ns = max(at_ns, one.at_ns)
         if one.number:
             dev, ino = one.identity or (None, None)
-            yield LogChanged(at_ns, one.state, one.number, dev=dev, ino=ino)
+            end, tail = _end_of(before)
+            yield LogChanged(at_ns, one.state, one.number, dev=dev, ino=ino, end=end, tail=tail)
+        before = volume
         for piece in _slice(volume, at_ns):
             at_ns = piece.at_ns
             yield piece
         if volume.lost_bytes != 0:
             yield LogChanged(at_ns, "gap", one.number, volume.lost_bytes)
+
+
+def _end_of(volume: Volume | None) -> tuple[int | None, int | None]:
+    """How long a generation was that is read to its end, and the mark of what stands there."""
+    if volume is None or volume.file is None or volume.end != volume.file.size or not volume.end:
+        return None, None
+    return volume.end, volume.file.tail
 
 
 def find_unrecorded(
