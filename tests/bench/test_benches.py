@@ -148,6 +148,17 @@ def test_truth_counts_right_verdicts_and_root_lines(
     assert not result["met"]
 
 
+def test_verdicts_on_drafters_of_known_worth_are_counted(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    result = run_bench(capsys, "decision", "--probes", "1")
+
+    figures = result["figures"]
+    assert figures["probes"] == 12
+    assert 0 < figures["requests_interleaved_to_welch"] < 1
+    assert figures["requests_interleaved"] > 2 * 6
+
+
 def test_the_labels_of_recorded_runs_lead_to_their_logs() -> None:
     for file in RUNS.glob("*/expect.jsonl"):
         labels = list(read_labels(file))

@@ -1,0 +1,130 @@
+"""The advice about a drafter, as people and programs read it."""
+
+from __future__ import annotations
+
+import json
+import re
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from firedup.core.comparable import Obstacle, Weight
+from firedup.core.decision import Case, Crossing, Decision, decide, find_crossing
+from firedup.core.measured import Estimate, Load
+from firedup.view.decision import record_decision, render_decision
+from firedup.view.paper import Paper
+from firedup.view.record import render_json
+
+PAPER = Paper(100)
+LENGTHS = st.floats(1, 4)
+
+
+def make_case(
+    speed_up: float, *, length: float | None = 1.5, streams: int = 1, drift: float = 0.1
+) -> Case:
+    interval = Estimate(speed_up, speed_up * 0.95, speed_up * 1.05)
+    known = Estimate(length, length - 0.1, length + 0.1) if length is not None else None
+    return Case(Load(streams), interval, 82.0, known, 3, drift)
+
+
+def show(
+    decisions: tuple[Decision, ...],
+    *,
+    crossing: Crossing | None = None,
+    accuracy: float | None = None,
+) -> str:
+    """The rendered text with line breaks taken out."""
+    lines = render_decision(decisions, PAPER, crossing=crossing, accuracy=accuracy)
+    return " ".join(" ".join(lines).split())
+
+
+def test_the_story_is_told_by_its_numbers() -> None:
+    text = show(decide([make_case(52 / 82)]), accuracy=0.747)
+
+    for words in (
+        "do not use this drafter as it is: fine-tune the drafter and fix the system",
+        "0.63x (0.60 to 0.67), 37 % slower, a loss",
+        "Acceptance length 1.50 (1.40 to 1.60) of 4 at most: 17 % of drafted tokens are accepted.",
+        "A step costs 2.37 times a plain one (28.8 ms against 12.2)",
+        "breaks even at an acceptance length of 2.37",
+        "A perfect drafter at this step cost would give 139 tok/s (1.69x)",
+        "the step cost of the baseline 123 tok/s (1.50x)",
+        "A validation accuracy of 74.7 % is no acceptance",
+        "before training, exclude",
+    ):
+        assert words in text
+
+
+def test_all_of_it_fits_on_one_screen() -> None:
+    found = decide([make_case(0.63), make_case(0.6, streams=8), make_case(0.5, streams=32)])
+
+    assert len(render_decision(found, Paper(80), accuracy=0.747)) <= 40
+
+
+def test_where_it_stops_paying_is_between_two_measured_loads() -> None:
+    found = decide([make_case(s, length=3.2, streams=n) for n, s in ((8, 1.2), (32, 0.8))])
+    text = show(found, crossing=find_crossing(found))
+
+    assert "use this drafter at concurrency 8, not at concurrency 32" in text
+    assert "between concurrency 8 and 32, the measured ones" in text
+    assert "at about 20" in text
+    assert "it is the load that it does not fit" in text
+
+
+def test_no_drafter_pays_where_a_perfect_one_would_lose() -> None:
+    text = show(decide([make_case(0.4, length=2.5)]))
+
+    assert "No drafter pays here" in text
+    assert "before training" not in text
+
+
+def test_an_open_verdict_says_what_would_close_it() -> None:
+    assert "measure both servers in turn" in show(decide([make_case(1.03, drift=0.8)]))
+    assert "More prompts make the interval narrower" in show(decide([make_case(1.03)]))
+
+
+def test_an_unknown_acceptance_is_said_and_not_guessed() -> None:
+    text = show(decide([make_case(0.8, length=None)]))
+
+    assert "does not say how much is accepted" in text
+    assert "perfect" not in text
+
+
+@given(st.floats(0.2, 0.999), LENGTHS, st.integers(1, 64))
+def test_below_1_a_gain_is_never_said(speed_up: float, length: float, streams: int) -> None:
+    text = show(decide([make_case(speed_up, length=length, streams=streams)]))
+
+    assert "faster" not in text
+    assert "use this drafter at" not in text
+    assert not re.search(r"\bgain", text.replace("no gain worth having", ""))
+
+
+def test_what_is_not_comparable_is_said_and_secrets_are_not() -> None:
+    obstacles = (
+        Obstacle("NCCL_ALGO", "Ring", "Tree", Weight.FORBIDS, "the baseline moves too"),
+        Obstacle("MY_TOKEN", "abc123", "xyz789", Weight.MATTERS, "it may"),
+        Obstacle("--port", "1", "2", Weight.HARMLESS, "it does not touch the speed"),
+    )
+
+    lines = render_decision(decide([make_case(1.5)]), PAPER, obstacles=obstacles)
+
+    text = "\n".join(lines)
+    assert "NOT COMPARABLE: NCCL_ALGO Ring → Tree" in text
+    assert "xyz789" not in text
+    assert "--port" not in text
+
+
+def test_programs_get_the_same_numbers() -> None:
+    found = decide([make_case(52 / 82), make_case(0.5, streams=8)])
+    record = json.loads(render_json(record_decision(found)))
+
+    first = record["loads"][0]
+    assert (record["advice"], first["also"]) == ("fine-tune", "fix the system")
+    assert first["speed_up"]["low"] < first["speed_up"]["value"] < first["speed_up"]["high"]
+    assert round(first["step_ratio"], 2) == 2.37
+    assert {rival["cause"] for rival in first["rivals"]} >= {"norms", "layer ids"}
+    assert record["stops_paying"] is None
+
+
+def test_nothing_measured_is_no_verdict() -> None:
+    assert render_decision((), PAPER) == ["no verdict: no prompt was answered by both arms"]
