@@ -155,7 +155,7 @@ def test_verdicts_on_drafters_of_known_worth_are_counted(
 
     figures = result["figures"]
     assert figures["probes"] == 12
-    assert 0 < figures["requests_interleaved_to_welch"] < 1
+    assert figures["wrong_stored"] == figures["wrong_interleaved"] == 0
     assert figures["requests_interleaved"] > 2 * 6
 
 
