@@ -64,7 +64,7 @@ PEERS = {
 }
 
 
-def measure_peer(name: str, port: int, tokenizer: str = "") -> float | None:
+def measure_peer(name: str, port: int, tokenizer: str) -> float | None:
     """CPU µs per event of the peer at 32 streams; None when it cannot be installed or run."""
     peer = PEERS[name]
     with tempfile.TemporaryDirectory() as folder:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
+import sys
 from typing import Any
 
 import pytest
@@ -78,6 +79,17 @@ async def test_a_request_is_plain_http_with_its_key_and_asks_for_no_compression(
     assert "Authorization: Bearer sk-1" in head
     assert "Accept-Encoding: identity" in head
     assert json.loads(speaker.bodies[0])["prompt"] == "Hi"
+
+
+async def test_the_standard_library_alone_is_enough_on_a_far_host(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in ("firedup.probe.chunk", "httptools", "msgspec"):
+        monkeypatch.setitem(sys.modules, name, None)  # makes importing it fail
+    async with speak(saying(WHOLE)) as speaker:
+        request = await ask(speaker, has_own_parser=True)
+
+    assert (request.text, request.tokens, request.events, request.error) == ("ab", 2, 2, None)
 
 
 async def test_a_connection_serves_one_request_after_the_other(has_own_parser: bool) -> None:

@@ -26,8 +26,7 @@ def conclude(call: Call, exchange: Exchange, begun_ns: int, problem: str | None)
     )
     error = explain_status(call.path, exchange) or exchange.problem
     if exchange.is_stream:
-        request = _with_stream(request, exchange, keeps_gaps=call.keeps_gaps)
-        return replace(request, error=error or _stream_error(exchange, problem))
+        return _with_stream(request, exchange, call, error or _stream_error(exchange, problem))
     if error is None and problem is None:
         answer = parse_answer(bytes(exchange.content))
         if answer is not None:
@@ -65,30 +64,26 @@ def explain_status(path: str, exchange: Exchange) -> str | None:
     return text
 
 
-def _with_stream(request: Request, exchange: Exchange, *, keeps_gaps: bool) -> Request:
+def _with_stream(request: Request, exchange: Exchange, call: Call, error: str | None) -> Request:
     reader = exchange.reader
     timing = time_pieces(reader.at_ns, reader.totals)
-    request = replace(
+    # A token without text, such as the end token alone, came with the word that it was the end.
+    only_ns = reader.finish_ns if reader.last_total else None
+    return replace(
         request,
+        first_ns=timing.first_ns if timing else only_ns,
+        last_ns=timing.last_ns if timing else only_ns,
         prompt_tokens=reader.prompt_tokens,
         tokens=reader.last_total,
+        events=timing.events if timing else 0,
+        first_tokens=timing.first_tokens if timing else None,
+        most_tokens=timing.most_tokens if timing else None,
+        longest_gap_ns=timing.longest_gap_ns if timing else None,
+        gaps_ns=token_gaps_ns(reader.at_ns, reader.totals) if timing and call.keeps_gaps else None,
         counts=count_meta(reader.details),
         finish=reader.finish,
         text=reader.text,
-    )
-    if timing is None:
-        # A token without text, such as the end token alone, came with the word that it was the end.
-        only_ns = reader.finish_ns if reader.last_total else None
-        return replace(request, first_ns=only_ns, last_ns=only_ns)
-    return replace(
-        request,
-        first_ns=timing.first_ns,
-        last_ns=timing.last_ns,
-        events=timing.events,
-        first_tokens=timing.first_tokens,
-        most_tokens=timing.most_tokens,
-        longest_gap_ns=timing.longest_gap_ns,
-        gaps_ns=token_gaps_ns(reader.at_ns, reader.totals) if keeps_gaps else None,
+        error=error,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -116,6 +117,14 @@ def _forms() -> tuple[_Form, ...]:
         lambda event: event.meta_info.prompt_tokens,
     )
     return (*forms, native._replace(is_native=True))
+
+
+def read_json(payload: bytes) -> object:
+    """JSON of any kind; ValueError when it is none."""
+    try:
+        return msgspec.json.decode(payload)
+    except ValueError:
+        return json.loads(payload)  # which takes more for JSON, half characters for instance
 
 
 class EventReader:

@@ -29,13 +29,15 @@ class Events(Protocol):
         """Take events in one array; whether that could be done."""
 
 
-def _make_events(reader: StreamReader, *, is_native: bool) -> Events:
+def _make_events(*, is_native: bool) -> tuple[StreamReader, Events]:
     """The quick way to take events; the plain one on a far host, where msgspec is not to be had."""
     try:
-        from firedup.probe.chunk import EventReader  # noqa: PLC0415 - needs msgspec
+        from firedup.probe.chunk import EventReader, read_json  # noqa: PLC0415 - needs msgspec
     except ImportError:
-        return _PlainEvents(reader)
-    return EventReader(reader, is_native=is_native)
+        reader = StreamReader()
+        return reader, _PlainEvents(reader)
+    reader = StreamReader(read_json)
+    return reader, EventReader(reader, is_native=is_native)
 
 
 class _PlainEvents:
@@ -84,8 +86,7 @@ class Exchange:
         self.last_ns: int | None = None  # when the newest bytes of the body came
         self.problem: str | None = None
         self.content = bytearray()  # of an answer that is no stream
-        self.reader = StreamReader()
-        self._events = _make_events(self.reader, is_native=is_native)
+        self.reader, self._events = _make_events(is_native=is_native)
         self._decoder = SseDecoder()
         self.stamps: list[int] = []
         self.counts: list[int] = []
