@@ -15,13 +15,14 @@ from firedup.core.measured import Cell, Load, Request
 from firedup.core.pairing import Design, compare_arms, pair_prompts
 
 NS = 1_000_000_000
+DAY_S = 86_400.0
 TPOTS = st.lists(st.floats(0.001, 1), min_size=4, max_size=12)
 
 
-def make_cell(tpots_s: list[float], *, block: int = 0, first: int = 0) -> Cell:
+def make_cell(tpots_s: list[float], *, block: int = 0, first: int = 0, at_s: float = 0) -> Cell:
     """One prompt after the other, 1001 tokens each."""
     requests = []
-    now = 0
+    now = int(at_s * NS)
     for number, tpot_s in enumerate(tpots_s, first):
         last = now + 1000 + int(tpot_s * 1000 * NS)
         requests.append(
@@ -89,8 +90,8 @@ def test_more_prompts_do_not_take_drift_away_and_more_visits_do() -> None:
     slow = make_cell([0.012, 0.01] * 40)
     short = compare_arms(few, slow, Design.SEQUENTIAL)
     long = compare_arms(many, slow, Design.SEQUENTIAL)
-    again = Cell(Load(), many.requests + make_cell([0.01, 0.012] * 40, block=1).requests)
-    visited = compare_arms(again, slow, Design.SEQUENTIAL)
+    later = make_cell([0.01, 0.012] * 40, block=1, at_s=DAY_S).requests
+    visited = compare_arms(Cell(Load(), many.requests + later), slow, Design.SEQUENTIAL)
 
     assert short is not None
     assert long is not None
@@ -100,6 +101,17 @@ def test_more_prompts_do_not_take_drift_away_and_more_visits_do() -> None:
     assert visited.drift == pytest.approx(1.5 * Drift().variance)
     assert long.drift_share > 0.6
     assert short.drift_share < 0.3
+
+
+def test_blocks_asked_in_one_go_are_one_visit() -> None:
+    first = make_cell([0.01] * 5).requests
+    at_once = make_cell([0.01] * 5, block=1, first=5, at_s=first[-1].begun_ns / NS + 15)
+    whole = Cell(Load(), first + at_once.requests)
+
+    found = compare_arms(whole, whole, Design.SEQUENTIAL)
+
+    assert found is not None
+    assert found.drift == pytest.approx(2 * Drift().variance)
 
 
 def test_a_steady_drift_leaves_a_b_b_a_alone() -> None:
@@ -131,8 +143,8 @@ def test_too_few_blocks_are_taken_for_visits() -> None:
 
 
 def test_visits_that_differ_teach_more_drift_and_equal_ones_less() -> None:
-    calm = make_cell([0.01] * 8).requests + make_cell([0.01] * 8, block=1).requests
-    wild = make_cell([0.01] * 8).requests + make_cell([0.013] * 8, block=1).requests
+    calm = make_cell([0.01] * 8).requests + make_cell([0.01] * 8, block=1, at_s=DAY_S).requests
+    wild = make_cell([0.01] * 8).requests + make_cell([0.013] * 8, block=1, at_s=DAY_S).requests
 
     assert learn_drift([Cell(Load(), calm)]).variance < Drift().variance
     assert learn_drift([Cell(Load(), wild)]).variance > 2 * Drift().variance

@@ -11,6 +11,7 @@ from statistics import fmean, variance
 from firedup.core.measured import Cell, Request
 
 _FEWEST_COMMON = 5  # prompts of two visits that are compared
+_PAUSE_NS = 600_000_000_000  # between two blocks that are two visits: ten minutes
 _PARTS = 6  # that a visit is divided into
 _SMALLEST_PART = 4  # requests
 _SCATTER = 2.6  # the 95 % quantile of F with 5 and some 30 degrees of freedom
@@ -60,12 +61,29 @@ def learn_drift(cells: Iterable[Cell], known: Drift | None = None) -> Drift:
     return drift
 
 
-def visits_of(cell: Cell) -> tuple[tuple[Request, ...], ...]:
-    """The requests that count, by visit."""
+def blocks_of(cell: Cell) -> tuple[tuple[Request, ...], ...]:
+    """The requests that count, by block, each in the order of time."""
     blocks: defaultdict[int, list[Request]] = defaultdict(list)
-    for request in cell.kept:
+    for request in sorted(cell.kept, key=lambda one: one.begun_ns):
         blocks[request.block].append(request)
     return tuple(tuple(blocks[block]) for block in sorted(blocks))
+
+
+def visits_of(cell: Cell) -> tuple[tuple[Request, ...], ...]:
+    """The same, with blocks that follow each other within minutes as one visit.
+
+    Drift lasts for minutes: what was asked in one go has felt it once. Times that go back are of
+    another clock, and so of another day.
+    """
+    visits: list[tuple[Request, ...]] = []
+    end_ns = 0
+    for block in blocks_of(cell):
+        if visits and abs(block[0].begun_ns - end_ns) < _PAUSE_NS:
+            visits[-1] += block
+        else:
+            visits.append(block)
+        end_ns = max(request.last_ns or request.begun_ns for request in block)
+    return tuple(visits)
 
 
 def wandering_of(cell: Cell) -> float:

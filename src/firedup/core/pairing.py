@@ -9,7 +9,7 @@ from enum import Enum
 from math import inf, log
 from statistics import variance
 
-from firedup.core.drift import Drift, visits_of, wandering_of
+from firedup.core.drift import Drift, blocks_of, visits_of, wandering_of
 from firedup.core.measured import Cell, Request
 from firedup.core.student import pooled_degrees
 
@@ -113,8 +113,9 @@ def compare_arms(
         if len(groups) >= _ENOUGH_QUARTETS:
             return _difference(log_ratio, list(groups.values()), len(pairs))
     visited = drift or Drift()
+    divide = blocks_of if design is Design.INTERLEAVED else visits_of
     between = sum(
-        max(visited.variance, wandering_of(cell)) / len(visits_of(cell))
+        max(visited.variance, wandering_of(cell)) / len(divide(cell))
         for cell in (baseline, candidate)
     )
     return _difference(log_ratio, pulls, len(pairs), between, visited.degrees)
