@@ -36,13 +36,22 @@ class Rise:
     """By how much counters rose. `counts` are those of speculation, None where there are none.
 
     `generated`: tokens for all requests, those of others too; `decodes`: steps of the engine with
-    or without a draft. None: the server does not say. `why_not`: nothing of it can be believed.
+    or without a draft. None: the server does not say. `own` is how many of the tokens were for
+    whoever looked, None where that is not known. `why_not`: nothing of it can be believed.
     """
 
     counts: Counts | None = None
     generated: int | None = None
     decodes: int | None = None
+    own: int | None = None
     why_not: str | None = None
+
+    @property
+    def foreign(self) -> int | None:
+        """Tokens that were generated for others; None where it is not known."""
+        if self.generated is None or self.own is None:
+            return None
+        return max(0, self.generated - self.own)
 
     def plus(self, more: Rise) -> Rise:
         """Both together."""
@@ -51,6 +60,7 @@ class Rise:
             sum_counts(one.counts for one in (self, more) if one.counts is not None),
             _sum(self.generated, more.generated),
             _sum(self.decodes, more.decodes),
+            _sum(self.own, more.own),
             self.why_not or more.why_not,
         )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from firedup.core.accepted import evidence_of
 from firedup.core.comparable import Obstacle, find_obstacles
 from firedup.core.decision import Case, Crossing, Decision, decide, find_crossing
 from firedup.core.drift import learn_drift
@@ -47,7 +48,8 @@ def judge_arms(
 
     `share` is how much of the probe's budget is used, 1 at the end. `before` is what was judged
     after the round before: each look costs a part of the allowed error, so it must be handed on.
-    A load that was certain once is not looked at again.
+    A load that was certain once is not looked at again. `evidence` on what else may make acceptance
+    low is that of the measurement, unless there is more.
     """
     drift = learn_drift(baseline.cells + candidate.cells)
     looks: dict[Load, Look] = {}
@@ -65,7 +67,7 @@ def judge_arms(
             continue
         looks[cell.load] = past
         cases.append(_case(other, cell, past, candidate.conditions.draft_tokens))
-    decisions = decide(cases, evidence=evidence, rules=rules)
+    decisions = decide(cases, evidence=evidence or evidence_of(candidate), rules=rules)
     obstacles = find_obstacles(baseline.conditions, candidate.conditions)
     return Judged(decisions, looks, find_crossing(decisions), obstacles, tuple(unmeasured))
 

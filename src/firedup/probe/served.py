@@ -109,13 +109,18 @@ async def take_look(client: Client, served: Served) -> Look | None:
     return read_look(parse_exposition(answer.body.decode("utf-8", "replace")))
 
 
-def rise_of(before: Look | None, after: Look | None, served: Served) -> Rise | None:
-    """By how much the counters rose; None for a server that has none."""
+def rise_of(
+    before: Look | None, after: Look | None, served: Served, asked: Sequence[Request] = ()
+) -> Rise | None:
+    """By how much the counters rose while `asked` were answered; None for a server without any."""
     if not served.has_counters:
         return None
     if before is None or after is None:
         return Rise(why_not=f"the server's {_METRICS} did not answer each time")
-    return rise_between(before, after)
+    tokens = [request.tokens for request in asked]
+    is_known = not any(request.error or request.tokens is None for request in asked)
+    own = sum(one or 0 for one in tokens) if is_known else None
+    return replace(rise_between(before, after), own=own)
 
 
 def acceptance_of_cell(

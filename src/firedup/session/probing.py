@@ -7,6 +7,7 @@ import time
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from firedup.core.accepted import find_draft_tokens
 from firedup.core.completion import Generation
 from firedup.core.counter import Rise
 from firedup.core.measured import Arm, Cell, Conditions, Load, Request
@@ -70,7 +71,10 @@ class Side:
             counters = self.counters.get(load)
             acceptance = acceptance_of_cell(requests, counters, self.served)
             cells.append(Cell(load, requests, counters, acceptance))
-        return Arm(self.name, self.conditions, tuple(cells), self.wall_ns)
+        conditions = self.conditions
+        if conditions.draft_tokens is None:
+            conditions = replace(conditions, draft_tokens=find_draft_tokens(cells))
+        return Arm(self.name, conditions, tuple(cells), self.wall_ns)
 
 
 async def measure(
@@ -93,9 +97,10 @@ async def measure(
                 before = await take_look(side.client, side.served)
                 block = visit if len(sides) > 1 else 0  # alone it is one stay in so many parts
                 asking = _Asking(side, load, plan.generation, tell, block)
-                side.requests[load] += await asking.ask_all(plan.part(number, visit))
+                asked = await asking.ask_all(plan.part(number, visit))
+                side.requests[load] += asked
                 after = await take_look(side.client, side.served)
-                rise = rise_of(before, after, side.served)
+                rise = rise_of(before, after, side.served, asked)
                 past = side.counters.get(load)
                 side.counters[load] = past.plus(rise) if past and rise else rise
         yield tuple(side.arm() for side in sides)

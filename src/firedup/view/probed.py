@@ -6,6 +6,7 @@ import csv
 import io
 from collections.abc import Iterable, Sequence
 
+from firedup.core.accepted import positions_of_cell
 from firedup.core.figures import CellFigures, Figures
 from firedup.core.measured import Arm, Cell, Estimate, Request
 from firedup.view.bar import render_bar
@@ -30,6 +31,7 @@ def render_probe(measured: Measured, paper: Paper) -> list[str]:
         lines.append(_row("", names, paper))
         lines += [_row(title, values, paper) for title, values in _rows(columns) if any(values)]
         lines += _reasons(columns)
+        lines += _positions(measured[-1][0], columns[-1][0], paper)
         lines += _categories(names, [figures for _, figures in columns], paper)
     return lines
 
@@ -73,6 +75,19 @@ def _count(figures: CellFigures) -> str:
     if figures.warm_up:
         text += f" + {figures.warm_up} warm-up"
     return f"{text}, {figures.failed} failed" if figures.failed else text
+
+
+def _positions(arm: Arm, cell: Cell, paper: Paper) -> list[str]:
+    """How far drafts get, of the last arm: a drafter that decays is seen by it."""
+    found = positions_of_cell(cell, arm.conditions.draft_tokens)
+    if found is None:
+        return []
+    lines = [f"  draft tokens of {arm.name} accepted by position"]
+    for number, (share, given) in enumerate(zip(found.reached, found.given, strict=True), 1):
+        bar = render_bar(share, _BAR_COLUMNS, paper)
+        rest = "" if given is None or number == 1 else f"   {given:4.0%} where {number - 1} was"
+        lines.append(f"  {pad(str(number), 16)}{bar} {share:6.0%}{rest}")
+    return lines
 
 
 def _categories(names: Sequence[str], columns: Sequence[CellFigures], paper: Paper) -> list[str]:
@@ -140,6 +155,7 @@ def record_probe(arm: Arm, figures: Sequence[CellFigures]) -> dict[str, object]:
                 "failed": one.failed,
                 "warm_up": one.warm_up,
                 "acceptance": _record_acceptance(cell),
+                "positions": _record_positions(arm, cell),
                 "categories": {n: record_figures(f) for n, f in one.categories.items()},
                 "request_list": [record_request(request) for request in cell.requests],
             }
@@ -185,6 +201,11 @@ def _record_acceptance(cell: Cell) -> dict[str, object] | None:
         "source": one.source or None,
         "why_not": one.why_not,
     }
+
+
+def _record_positions(arm: Arm, cell: Cell) -> dict[str, object] | None:
+    found = positions_of_cell(cell, arm.conditions.draft_tokens)
+    return None if found is None else {"reached": found.reached, "given": found.given}
 
 
 _COLUMNS = (
