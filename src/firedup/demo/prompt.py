@@ -8,6 +8,9 @@ import msgspec
 
 from firedup.demo.model import read_resource
 
+# Beside the models; a file of prompts as `firedup probe --prompts` takes it.
+PROMPTS = "prompts.jsonl"
+
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
@@ -24,4 +27,5 @@ class Prompt:
 
 def load_prompts() -> tuple[Prompt, ...]:
     """Return the twelve prompts, all different so that no answer comes out of a cache."""
-    return msgspec.json.decode(read_resource("prompts.json"), type=tuple[Prompt, ...])
+    items = [msgspec.json.decode(line) for line in read_resource(PROMPTS).splitlines()]
+    return tuple(Prompt(one["module"], one["prompt"], one["continuation"]) for one in items)
