@@ -12,10 +12,11 @@ REGISTRY = re.compile(
     r"\b(?:[\w-]+\.)*(?:pypi|pythonhosted|npmjs|(?:download\.)pytorch|(?:proxy\.)golang)\.(?:org|com)\b"
 )
 # A number alone says nothing to who reads the file elsewhere. The frame of a stack, "#0  main ()",
-# begins its line, and a bar, "17%|#7  |", follows neither a word nor a bracket.
+# begins its line, and a bar, "17%|#7  |", follows neither a word nor a bracket. A program counts
+# its messages so, too: "OMP: Error #15".
 NUMBER = re.compile(
     r"\b(?:issues?|tickets?|bugs?|prs?|pull requests?)\s+#?\d+\b"
-    r"|(?:(?<=[\w,;:] )|(?<=\())#\d{1,5}\b",
+    r"|(?:(?<=[\w,;:] )(?<!Error )(?<!Info )|(?<=\())#\d{1,5}\b",
     re.IGNORECASE,
 )
 # What engines have printed is left as it is.
