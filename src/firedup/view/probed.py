@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from firedup.core.accepted import positions_of_cell
 from firedup.core.figures import CellFigures, Figures
-from firedup.core.measured import Arm, Cell, Estimate, Request
+from firedup.core.measured import Arm, Cell, Estimate, Load, Request
 from firedup.view.bar import render_bar
 from firedup.view.paper import Paper, pad
 from firedup.view.quantity import render_rfc3339
@@ -19,40 +19,48 @@ _ARM_COLUMNS = 28
 _BAR_COLUMNS = 20
 
 Measured = Sequence[tuple[Arm, Sequence[CellFigures]]]
+_Column = tuple[Arm, Cell, CellFigures]
 
 
 def render_probe(measured: Measured, paper: Paper) -> list[str]:
-    """A block of lines for each load, with a column for each arm."""
+    """A block of lines for each load, with a column for each arm that was measured under it.
+
+    Arms may have been measured under other loads, and a probe that was cut short in other parts.
+    """
     lines: list[str] = []
-    names = [arm.name for arm, _ in measured]
-    for number, cell in enumerate(measured[0][0].cells):
-        columns = [(arm.cells[number], figures[number]) for arm, figures in measured]
-        lines += ["", paper.paint(_headline(cell), "bold")]
-        lines.append(_row("", names, paper))
+    for load in dict.fromkeys(cell.load for arm, _ in measured for cell in arm.cells):
+        columns = [
+            (arm, cell, own)
+            for arm, figures in measured
+            for cell, own in zip(arm.cells, figures, strict=True)
+            if cell.load == load
+        ]
+        last, cell, figures = columns[-1]
+        lines += ["", paper.paint(_headline(load), "bold")]
+        lines.append(_row("", [arm.name for arm, _, _ in columns], paper))
         lines += [_row(title, values, paper) for title, values in _rows(columns) if any(values)]
         lines += _reasons(columns)
-        lines += _positions(measured[-1][0], columns[-1][0], paper)
-        lines += _categories(names, [figures for _, figures in columns], paper)
+        lines += _positions(last, cell, paper)
+        lines += _categories(last.name, figures, paper)
     return lines
 
 
-def _headline(cell: Cell) -> str:
-    if cell.load.rate is not None:
-        return f"{cell.load.rate:g} requests a second"
-    count = cell.load.concurrency
+def _headline(load: Load) -> str:
+    if load.rate is not None:
+        return f"{load.rate:g} requests a second"
+    count = load.concurrency
     return "one stream" if count == 1 else f"{count} streams at a time"
 
 
-def _rows(columns: Sequence[tuple[Cell, CellFigures]]) -> Iterable[tuple[str, list[str]]]:
-    wholes = [figures.whole for _, figures in columns]
-    pairs = zip(columns, wholes, strict=True)
+def _rows(columns: Sequence[_Column]) -> Iterable[tuple[str, list[str]]]:
+    wholes = [figures.whole for _, _, figures in columns]
     yield "tokens/s of a stream", [_show(one.tokens_per_s) for one in wholes]
     yield "time per token", [_show(one.tpot_s, ms=True) for one in wholes]
     yield "time to first token", [_show(one.ttft_s, ms=True) for one in wholes]
-    yield "acceptance length", [_length(cell, one) for (cell, _), one in pairs]
+    yield "acceptance length", [_length(cell, own.whole) for _, cell, own in columns]
     yield "time of a step", [_show(one.step_s, ms=True) for one in wholes]
     yield "tokens/s together", [_plain(one.all_tokens_per_s) for one in wholes]
-    yield "requests", [_count(figures) for _, figures in columns]
+    yield "requests", [_count(figures) for _, _, figures in columns]
 
 
 def _length(cell: Cell, figures: Figures) -> str:
@@ -62,11 +70,12 @@ def _length(cell: Cell, figures: Figures) -> str:
     return f"{found.length:.2f}" if found is not None and found.length is not None else ""
 
 
-def _reasons(columns: Sequence[tuple[Cell, CellFigures]]) -> list[str]:
-    """Why there is no acceptance length, where there is none of anybody."""
-    found = [cell.acceptance for cell, _ in columns if cell.acceptance is not None]
-    if any(one.length is not None for one in found):
-        return [f"  acceptance by {one.source}" for one in found[:1] if one.source]
+def _reasons(columns: Sequence[_Column]) -> list[str]:
+    """By what there is an acceptance length, or why there is none where nobody has one."""
+    found = [cell.acceptance for _, cell, _ in columns if cell.acceptance is not None]
+    sources = dict.fromkeys(one.source for one in found if one.length is not None)
+    if sources:
+        return [f"  acceptance by {source}" for source in sources if source]
     return [f"  no acceptance length: {one.why_not}" for one in found[-1:] if one.why_not]
 
 
@@ -90,9 +99,9 @@ def _positions(arm: Arm, cell: Cell, paper: Paper) -> list[str]:
     return lines
 
 
-def _categories(names: Sequence[str], columns: Sequence[CellFigures], paper: Paper) -> list[str]:
+def _categories(arm: str, whole: CellFigures, paper: Paper) -> list[str]:
     """By category, of the last arm: what differs between them is what a drafter is good at."""
-    figures = columns[-1].categories
+    figures = whole.categories
     shown = {
         name: one.acceptance_length or one.tokens_per_s
         for name, one in figures.items()
@@ -108,7 +117,7 @@ def _categories(names: Sequence[str], columns: Sequence[CellFigures], paper: Pap
     }
     most = max(values.values())
     what = "acceptance length" if is_length else "tokens/s of a stream"
-    lines = [f"  {what} of {names[-1]} by category"]
+    lines = [f"  {what} of {arm} by category"]
     for name, value in sorted(values.items(), key=lambda item: -item[1]):
         share = (value - 1) / (most - 1) if is_length and most > 1 else value / most
         bar = render_bar(share, _BAR_COLUMNS, paper)

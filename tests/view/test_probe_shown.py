@@ -1,0 +1,74 @@
+"""The table of a probe: a block for each load, whatever loads each arm was measured under."""
+
+from __future__ import annotations
+
+from firedup.core.figures import figures_of
+from firedup.core.measured import Arm, Cell, Conditions, Load, Request
+from firedup.core.model import Acceptance
+from firedup.view.paper import Paper
+from firedup.view.probed import render_probe
+
+_MS = 1_000_000
+
+
+def _cell(load: Load, ms_per_token: int, acceptance: Acceptance | None = None) -> Cell:
+    """Eight answers of 11 tokens each, the first of which comes with the prefill."""
+    requests = tuple(
+        Request(
+            f"code-{number}",
+            "code",
+            begun_ns=number * 1000 * _MS,
+            first_ns=(number * 1000 + 50) * _MS,
+            last_ns=(number * 1000 + 50 + 10 * ms_per_token) * _MS,
+            tokens=11,
+            events=11,
+        )
+        for number in range(8)
+    )
+    return Cell(load, requests, acceptance=acceptance)
+
+
+def _show(*arms: Arm) -> list[str]:
+    measured = [(arm, [figures_of(cell) for cell in arm.cells]) for arm in arms]
+    return [line.strip() for line in render_probe(measured, Paper(100))]
+
+
+def _block(lines: list[str], title: str) -> list[str]:
+    rest = lines[lines.index(title) + 1 :]
+    return rest[: rest.index("")] if "" in rest else rest
+
+
+def test_each_load_stands_beside_the_same_load_of_the_other_arm() -> None:
+    one, eight = Load(1), Load(8)
+    baseline = Arm("baseline", Conditions(), (_cell(one, 10), _cell(eight, 20)), 0)
+    candidate = Arm("candidate", Conditions(), (_cell(eight, 40),), 0)
+
+    lines = _show(baseline, candidate)
+
+    alone, together = _block(lines, "one stream"), _block(lines, "8 streams at a time")
+    assert alone[0].split() == ["baseline"]
+    assert "100.0" in alone[1]
+    assert together[0].split() == ["baseline", "candidate"]
+    assert "50.0" in together[1]
+    assert "25.0" in together[1]
+
+
+def test_a_load_that_only_the_later_arm_has_is_shown_too() -> None:
+    baseline = Arm("baseline", Conditions(), (_cell(Load(1), 10),), 0)
+    candidate = Arm("candidate", Conditions(), (_cell(Load(1), 5), _cell(Load(8), 40)), 0)
+
+    lines = _show(baseline, candidate)
+
+    assert _block(lines, "8 streams at a time")[0].split() == ["candidate"]
+
+
+def test_by_what_acceptance_is_known_is_said_though_the_baseline_has_none() -> None:
+    none = Acceptance(None, None, why_not="the server does not speculate")
+    own = Acceptance(2.5, None, source="the requests' own counters")
+    baseline = Arm("baseline", Conditions(), (_cell(Load(1), 10, none),), 0)
+    candidate = Arm("candidate", Conditions(), (_cell(Load(1), 5, own),), 0)
+
+    lines = _show(baseline, candidate)
+
+    assert "acceptance by the requests' own counters" in lines
+    assert not any("does not speculate" in line for line in lines)
