@@ -40,8 +40,8 @@ class StreamReader:
 
     Event i of those that brought text or tokens arrived at `at_ns[i]`, and then `totals[i]` tokens
     were there, None when the server had not said. `error` is the first error that was told inside
-    the stream; what comes after it is not looked at. `loads` is a quicker way to read JSON, if there is
-    one; it raises ValueError for what is none.
+    the stream; what comes after it is not looked at. `loads` reads JSON, as `json.loads` does, and
+    raises ValueError for what is none.
     """
 
     __slots__ = (
