@@ -6,7 +6,8 @@ from firedup.core.figures import figures_of
 from firedup.core.measured import Arm, Cell, Conditions, Load, Request
 from firedup.core.model import Acceptance
 from firedup.view.paper import Paper
-from firedup.view.probed import render_probe
+from firedup.view.probed import record_probe, render_probe
+from firedup.view.record import render_json
 
 _MS = 1_000_000
 
@@ -72,3 +73,26 @@ def test_by_what_acceptance_is_known_is_said_though_the_baseline_has_none() -> N
 
     assert "acceptance by the requests' own counters" in lines
     assert not any("does not speculate" in line for line in lines)
+
+
+def test_a_key_among_the_flags_or_variables_is_not_told() -> None:
+    conditions = Conditions(
+        flags=("vllm", "serve", "--api-key", "hunter-two", "--tp", "8"),
+        environment={"VLLM_API_KEY": "hunter-three", "NCCL_ALGO": "Tree"},
+    )
+
+    told = render_json(record_probe(Arm("baseline", conditions, (), 0), []))
+
+    assert "hunter" not in told
+    assert '"--tp", "8"' in told
+    assert '"NCCL_ALGO": "Tree"' in told
+
+
+def test_what_a_server_says_cannot_steer_the_terminal() -> None:
+    made_up = Acceptance(None, None, why_not="simulated: \x1b[2Jgone")
+    arm = Arm("candidate", Conditions(), (_cell(Load(1), 10, made_up),), 0)
+
+    lines = _show(arm)
+
+    assert any("simulated" in line for line in lines)
+    assert not any("\x1b" in line for line in lines)

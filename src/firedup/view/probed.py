@@ -8,11 +8,13 @@ from collections.abc import Iterable, Sequence
 
 from firedup.core.accepted import positions_of_cell
 from firedup.core.figures import CellFigures, Figures
-from firedup.core.measured import Arm, Cell, Estimate, Load, Request
+from firedup.core.measured import Arm, Cell, Conditions, Estimate, Load, Request
 from firedup.view.bar import render_bar
+from firedup.view.change import record_change
 from firedup.view.paper import Paper, pad
 from firedup.view.quantity import render_rfc3339
 from firedup.view.record import SCHEMA
+from firedup.view.redact import clean, redact_argv
 
 _TITLE_COLUMNS = 24
 _ARM_COLUMNS = 28
@@ -75,8 +77,8 @@ def _reasons(columns: Sequence[_Column]) -> list[str]:
     found = [cell.acceptance for _, cell, _ in columns if cell.acceptance is not None]
     sources = dict.fromkeys(one.source for one in found if one.length is not None)
     if sources:
-        return [f"  acceptance by {source}" for source in sources if source]
-    return [f"  no acceptance length: {one.why_not}" for one in found[-1:] if one.why_not]
+        return [f"  acceptance by {clean(source)}" for source in sources if source]
+    return [f"  no acceptance length: {clean(one.why_not)}" for one in found[-1:] if one.why_not]
 
 
 def _count(figures: CellFigures) -> str:
@@ -123,7 +125,7 @@ def _categories(arm: str, whole: CellFigures, paper: Paper) -> list[str]:
         bar = render_bar(share, _BAR_COLUMNS, paper)
         speed = figures[name].tokens_per_s
         rest = f"{speed.value:8.1f} tok/s" if is_length and speed is not None else ""
-        lines.append(f"  {pad(name, 16)}{bar} {value:6.2f}{rest}")
+        lines.append(f"  {pad(clean(name), 16)}{bar} {value:6.2f}{rest}")
     return lines
 
 
@@ -148,14 +150,11 @@ def _plain(value: float | None) -> str:
 
 def record_probe(arm: Arm, figures: Sequence[CellFigures]) -> dict[str, object]:
     """One arm for programs, with every request."""
-    conditions = arm.conditions
     return {
         "schema": SCHEMA,
         "arm": arm.name,
         "at": render_rfc3339(arm.wall_ns),
-        "conditions": {
-            name: getattr(conditions, name) for name in type(conditions).__dataclass_fields__
-        },
+        "conditions": _record_conditions(arm.conditions),
         "loads": [
             {
                 "concurrency": None if cell.load.rate is not None else cell.load.concurrency,
@@ -170,6 +169,17 @@ def record_probe(arm: Arm, figures: Sequence[CellFigures]) -> dict[str, object]:
             }
             for cell, one in zip(arm.cells, figures, strict=True)
         ],
+    }
+
+
+def _record_conditions(conditions: Conditions) -> dict[str, object]:
+    """As they are named; of a secret only that it is there, which the word before it tells."""
+    flags, environment = conditions.flags, conditions.environment
+    return {name: getattr(conditions, name) for name in type(conditions).__dataclass_fields__} | {
+        "flags": None if flags is None else redact_argv(flags),
+        "environment": None
+        if environment is None
+        else {name: record_change(name, None, value)["new"] for name, value in environment.items()},
     }
 
 
