@@ -12,17 +12,13 @@ import click
 from firedup.cli.paper import choose_output
 from firedup.core.decision import Advice, sum_up
 from firedup.core.error import UsageError
-from firedup.core.figures import figures_of
 from firedup.core.judged import judge_arms
 from firedup.core.pairing import Design
-from firedup.core.truth import check_truth
 from firedup.session.probe import BASELINE, CANDIDATE, Probed, refuse_incomparable
 from firedup.store.probe import StoredProbe, find_probe, probes_folder
-from firedup.view.cause import render_findings
-from firedup.view.decision import record_decision, render_decision
-from firedup.view.headline import render_section
-from firedup.view.probed import record_probe, render_csv, render_probe
-from firedup.view.record import SCHEMA, record_finding, render_json
+from firedup.view.measurement import record_measurement, render_measurement
+from firedup.view.probed import render_csv
+from firedup.view.record import render_json
 
 # A comparison that says no, and one that says nothing.
 _STATUS = {
@@ -74,38 +70,15 @@ def tell_probed(
 
 
 def _show(found: Probed, *, as_json: bool, accuracy: float | None) -> None:
-    arms = [arm for arm in (found.baseline, found.candidate) if arm is not None]
-    measured = [(arm, [figures_of(cell) for cell in arm.cells]) for arm in arms]
-    judged = found.judged
-    findings = check_truth(found.candidate, found.baseline)
+    whole = (found.candidate, found.baseline, found.judged)
+    kept = [path.stem for path in found.kept]
     if as_json:
-        whole: dict[str, object] = {"schema": SCHEMA, "design": str(found.design)}
-        whole |= {arm.name: record_probe(arm, figures) for arm, figures in measured}
-        if judged is not None:
-            whole["decision"] = record_decision(
-                judged.decisions, crossing=judged.crossing, obstacles=judged.obstacles
-            )
-        whole["findings"] = [record_finding(finding) for finding in findings]
-        whole["kept"] = [path.stem for path in found.kept]
-        click.echo(render_json(whole))
+        click.echo(render_json({**record_measurement(*whole, found.design), "kept": kept}))
         return
     paper = choose_output()
-    lines = render_probe(measured, paper)
-    if judged is not None:
-        lines += [
-            "",
-            *render_decision(
-                judged.decisions,
-                paper,
-                crossing=judged.crossing,
-                accuracy=accuracy,
-                obstacles=judged.obstacles,
-            ),
-        ]
-    lines += render_section("of the measurement", render_findings(findings, paper), paper)
-    if found.kept:
-        kept = ", ".join(path.stem for path in found.kept)
-        lines += ["", paper.paint(f"kept as {kept}", "faint")]
+    lines = render_measurement(*whole, paper, accuracy=accuracy)
+    if kept:
+        lines += ["", paper.paint(f"kept as {', '.join(kept)}", "faint")]
     click.echo(paper.finish(lines))
 
 

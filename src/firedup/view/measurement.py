@@ -1,0 +1,65 @@
+"""All that is said of one measurement, in text and as JSON: figures, verdict, and doubts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from firedup.core.figures import CellFigures, figures_of
+from firedup.core.judged import Judged
+from firedup.core.measured import Arm
+from firedup.core.pairing import Design
+from firedup.core.truth import check_truth
+from firedup.view.cause import render_findings
+from firedup.view.decision import record_decision, render_decision
+from firedup.view.headline import render_section
+from firedup.view.paper import Paper
+from firedup.view.probed import record_probe, render_probe
+from firedup.view.record import SCHEMA, record_finding
+
+
+def render_measurement(
+    candidate: Arm,
+    baseline: Arm | None,
+    judged: Judged | None,
+    paper: Paper,
+    *,
+    accuracy: float | None = None,
+) -> list[str]:
+    """The figures of each arm, the verdict where there is one, and doubts about both.
+
+    `accuracy` is a validation accuracy that somebody took for acceptance.
+    """
+    lines = render_probe(_measured(candidate, baseline), paper)
+    if judged is not None:
+        lines += [
+            "",
+            *render_decision(
+                judged.decisions,
+                paper,
+                crossing=judged.crossing,
+                accuracy=accuracy,
+                obstacles=judged.obstacles,
+            ),
+        ]
+    findings = check_truth(candidate, baseline)
+    return lines + render_section("of the measurement", render_findings(findings, paper), paper)
+
+
+def record_measurement(
+    candidate: Arm, baseline: Arm | None, judged: Judged | None, design: Design
+) -> dict[str, object]:
+    """The same for programs, with every request."""
+    whole: dict[str, object] = {"schema": SCHEMA, "design": str(design)}
+    for arm, figures in _measured(candidate, baseline):
+        whole[arm.name] = record_probe(arm, figures)
+    if judged is not None:
+        whole["decision"] = record_decision(
+            judged.decisions, crossing=judged.crossing, obstacles=judged.obstacles
+        )
+    whole["findings"] = [record_finding(one) for one in check_truth(candidate, baseline)]
+    return whole
+
+
+def _measured(candidate: Arm, baseline: Arm | None) -> Sequence[tuple[Arm, list[CellFigures]]]:
+    arms = [arm for arm in (baseline, candidate) if arm is not None]
+    return [(arm, [figures_of(cell) for cell in arm.cells]) for arm in arms]
