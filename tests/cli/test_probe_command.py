@@ -14,6 +14,7 @@ RUN = ("run", "--then", "probe")
         (("probe", "127.0.0.1:9"), "nobody answers at http://127.0.0.1:9"),
         (("probe", "nobody"), "there is no run nobody"),
         (("probe", "127.0.0.1:9", "--concurrency", "1,x"), "is no list of numbers"),
+        (("probe", "127.0.0.1:9", "--concurrency", "8²"), "is no list of numbers"),
         (("probe", "127.0.0.1:9", "--concurrency", "1", "--rate", "2"), "in two ways"),
         (("probe", "127.0.0.1:9", "--category", "poems"), "poems"),
         (("probe", "127.0.0.1:9", "--api-key-env", "NO_SUCH"), "no variable NO_SUCH"),

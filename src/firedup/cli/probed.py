@@ -66,7 +66,7 @@ def _read_order(given: Mapping[str, Any]) -> ProbeOrder:
 def read_concurrency(text: str) -> list[int]:
     """The numbers of "1,8,32", ascending. UsageError when it is no such list."""
     words = [word.strip() for word in text.split(",")]
-    if not all(word.isdigit() and 0 < int(word) <= 4096 for word in words):
+    if not all(word.isdecimal() and 0 < int(word) <= 4096 for word in words):
         raise UsageError(
             f"--concurrency {text} is no list of numbers", todo="Such as --concurrency 1,8,32"
         )
