@@ -1,4 +1,4 @@
-"""Verdicts and root lines of `explain` against the labels of real logs."""
+"""What `explain` says of labelled logs, and the probe of a server with a ledger."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bench.truth_probe import BARS as PROBE_BARS
+from bench.truth_probe import measure_probe
 from firedup.core.error import UsageError
 from firedup.core.model import Verdict
 from firedup.session.explain import explain_path, explain_stream, load_matcher
@@ -69,7 +71,7 @@ class Score:
 
 
 def main(argv: list[str]) -> Result:
-    """Explain every labelled log and count; the misses are listed."""
+    """Explain every labelled log and count, listing misses; then probe, unless logs are given."""
     parser = argparse.ArgumentParser(prog="./dev bench truth", description=__doc__)
     parser.add_argument(
         "labels",
@@ -82,6 +84,9 @@ def main(argv: list[str]) -> Result:
         type=int,
         default=20,
         help="beginnings to try of each log that did not crash (default %(default)s)",
+    )
+    parser.add_argument(
+        "--requests", type=int, default=32, help="for each load of the probe (default %(default)s)"
     )
     parser.add_argument("--misses", type=int, default=40, help="how many to list")
     asked = parser.parse_args(argv)
@@ -103,7 +108,20 @@ def main(argv: list[str]) -> Result:
         # Where several starts share a file, an earlier one may well have crashed.
         if "crashed" not in label.verdicts and explanation.starts <= 1:
             misses += _try_prefixes(label, matcher, asked.prefixes, scores["prefix"])
-    return _conclude(scores, misses[: asked.misses])
+    result = _conclude(scores, misses[: asked.misses])
+    return result if asked.labels else _with_probe(result, asked.requests)
+
+
+def _with_probe(result: Result, requests: int) -> Result:
+    """The same with what the probe says of a server whose every token is known."""
+    figures, rows = measure_probe(requests)
+    is_met = all(float(figures[name] or 0) <= float(bar or 0) for name, bar in PROBE_BARS.items())
+    return {
+        "figures": result["figures"] | figures,
+        "bars": result["bars"] | PROBE_BARS,
+        "met": result["met"] and is_met,
+        "table": "\n".join([result["table"], *rows]),
+    }
 
 
 def read_labels(file: Path) -> Iterator[Label]:

@@ -108,7 +108,8 @@ async def measure(
 
 async def _warm_up(side: Side, load: Load, plan: Plan, number: int) -> list[Request]:
     wanted = WARM_UP_EACH * load.concurrency
-    prompts = plan.warm_up[number * wanted :][:wanted] or plan.warm_up[:wanted]
+    used = WARM_UP_EACH * sum(one.concurrency for one in plan.loads[:number])
+    prompts = plan.warm_up[used:][:wanted]
     closed = replace(load, rate=None)
     asking = _Asking(side, closed, plan.generation, lambda _: None, is_warm_up=True)
     return await asking.ask_all(prompts)
@@ -158,7 +159,7 @@ class _Asking:
             served.route,
             served.model,
             prompt,
-            self.generation,
+            replace(self.generation, engine=served.info.engine),
             due_ns=due_ns,
             is_warm_up=self.is_warm_up,
             block=self.block,
