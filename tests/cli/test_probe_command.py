@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 from typist import Shell
+
+from firedup.core.measured import Arm, Cell, Conditions, Load, Request
+from firedup.store.probe import StoredProbe, probes_folder, save_probe
 
 RUN = ("run", "--then", "probe")
 
@@ -35,3 +40,20 @@ def test_what_cannot_be_measured_is_said_at_once(
     assert message in done.err
     assert "secret" not in done.err
     assert "Traceback" not in done.err
+
+
+def test_what_was_measured_is_shown_though_the_csv_file_cannot_be_written(shell: Shell) -> None:
+    requests = tuple(
+        Request(f"code-{number}", "code", 0, 50_000_000, 150_000_000, tokens=11, events=11)
+        for number in range(8)
+    )
+    folder = probes_folder(os.environ)
+    for name in ("plain", "drafted"):
+        arm = Arm(name, Conditions(), (Cell(Load(1), requests),), 0)
+        save_probe(folder, StoredProbe(f"20261130-000000-{name}", arm, "u", name=name))
+
+    done = shell.run("compare", "plain", "drafted", "--csv", "no-such-folder/all.csv")
+
+    assert done.status == 2
+    assert "one stream" in done.out
+    assert "no-such-folder/all.csv cannot be written" in done.err

@@ -61,9 +61,9 @@ def tell_probed(
     found: Probed, csv_file: str | None, *, as_json: bool, accuracy: float | None = None
 ) -> int:
     """Show what was found, write the requests where that is wanted; the exit status."""
-    if csv_file:
-        _write_csv(Path(csv_file), found)
     _show(found, as_json=as_json, accuracy=accuracy)
+    if csv_file:  # not before: what took long to measure is told whatever becomes of the file
+        _write_csv(Path(csv_file), found)
     if found.judged is None:
         return 0
     return _STATUS[sum_up(found.judged.decisions)]
