@@ -2,6 +2,7 @@
 
 import asyncio
 import io
+import json
 import os
 import signal
 import subprocess
@@ -15,17 +16,23 @@ import pytest
 from compiled import builtin_matcher
 from leftover import kill_left
 
+from firedup.cli.probe import command as probe_command
+from firedup.core.decision import Advice
 from firedup.core.error import UsageError
 from firedup.demo import scene as scenes
 from firedup.demo import show as story
+from firedup.demo import weigh
 from firedup.demo.scene import find_free_port, hold_port, launched
-from firedup.demo.screen import Screen
+from firedup.demo.screen import JSON, Screen
 from firedup.demo.show import introduce, show
 from firedup.profile.load import load_catalogue
 from firedup.session.open import open_host
 from firedup.session.order import Order
 from firedup.session.registry import Run, list_runs
+from firedup.store.probe import probes_folder
 from firedup.view.paper import Paper
+
+OTHER_SCENES = ("compare_drafters", "lose_speculation", "meet_taken_port", "meet_truncated_model")
 
 
 def real_engine(test: Callable[..., None]) -> Callable[..., None]:
@@ -59,7 +66,7 @@ async def test_the_story_comes_out_as_it_should_and_leaves_nothing_running():
     _, summary = text.split("What you saw\n")
     assert status == 0, text
     assert "✗" not in summary
-    assert summary.count("✓") == 7
+    assert summary.count("✓") == 9
     assert "untrained drafter: ready, acceptance length 1.00" in summary
     assert "drafter    acceptance length  accepted of drafted" in text
     assert "! speculation-off: The server is up without speculation" in text
@@ -76,8 +83,69 @@ async def test_the_story_comes_out_as_it_should_and_leaves_nothing_running():
         "demo-vocabulary",
         "demo-port",
         "demo-truncated",
+        "demo-plain",
+        "demo-drafted",
     ]
     assert not any(run.is_alive for run in runs)
+
+
+async def pass_by(self: story._Story) -> None:
+    """A scene that is not what a test is about."""
+
+
+@real_engine
+@pytest.mark.slow
+async def test_the_story_ends_with_baseline_drafter_and_a_verdict_by_their_figures(monkeypatch):
+    for name in OTHER_SCENES:
+        monkeypatch.setattr(story._Story, name, pass_by)
+    stream = io.StringIO()
+
+    status = await show(Screen(stream, Paper(), style=JSON), load_catalogue(), builtin_matcher())
+
+    events = [json.loads(line) for line in stream.getvalue().splitlines()]
+    plain, drafted = [event for event in events if event["event"] == "probe"]
+    (load,) = drafted["decision"]["loads"]
+    baseline = plain["candidate"]["loads"][0]["tokens_per_s"]["value"]
+    candidate = drafted["candidate"]["loads"][0]
+    assert status == 0
+    assert plain["candidate"]["loads"][0]["acceptance_length"] is None
+    assert drafted["baseline"]["loads"][0]["tokens_per_s"]["value"] == baseline
+    assert candidate["acceptance_length"]["value"] > 1.3
+    assert load["advice"] in [str(advice) for advice in Advice]
+    ratio = load["acceptance_length"]["value"] / load["speed_up"]["value"]
+    assert load["step_ratio"] == pytest.approx(ratio)
+    assert not probes_folder(os.environ).exists()
+    verdict = events[-1]["outcomes"][-1]["outcome"]
+    assert f"{load['advice']}, {load['speed_up']['value']:.2f}x" in verdict
+
+
+@real_engine
+async def test_a_measurement_that_fails_is_quoted_and_named(monkeypatch):
+    async def fail(*_: object, **__: object) -> None:
+        raise UsageError("not one request was answered")
+
+    monkeypatch.setattr(weigh, "probe", fail)
+    for name in OTHER_SCENES:
+        monkeypatch.setattr(story._Story, name, pass_by)
+    stream = io.StringIO()
+
+    status = await show(Screen(stream, Paper()), load_catalogue(), builtin_matcher())
+
+    assert status == 1
+    assert "│ firedup: not one request was answered" in stream.getvalue()
+    assert "✗ baseline: not measured" in stream.getvalue()
+
+
+@pytest.mark.parametrize("baseline", [None, "demo-plain"])
+def test_the_shown_measurement_is_one_that_firedup_probe_takes(baseline):
+    words = weigh.command("demo-drafted", baseline)
+
+    given = probe_command.make_context("probe", list(words[2:])).params
+
+    assert words[:2] == ("firedup", "probe")
+    assert (given["target"], given["baseline"]) == ("demo-drafted", baseline)
+    assert given["budget_s"] == weigh.BUDGET_S
+    assert Path(scenes.Scene("x", 1).order().cwd or "", given["prompts"]).is_file()
 
 
 @contextmanager
@@ -151,11 +219,8 @@ async def test_one_scene_that_comes_out_otherwise_is_status_1_and_named(monkeypa
         self._judge("this one", is_good=True)
         self._judge("that one", is_good=False)
 
-    async def pass_by(self: story._Story) -> None:
-        pass
-
     monkeypatch.setattr(story._Story, "compare_drafters", disappoint)
-    for name in ("lose_speculation", "meet_taken_port", "meet_truncated_model"):
+    for name in (*OTHER_SCENES[1:], "weigh_drafter"):
         monkeypatch.setattr(story._Story, name, pass_by)
     stream = io.StringIO()
     catalogue = load_catalogue()

@@ -12,7 +12,6 @@ from firedup.core.model import Snapshot, Verdict
 from firedup.core.rule import Matcher
 from firedup.demo.replay import RECORDINGS, Due, events, schedule
 from firedup.demo.screen import Screen
-from firedup.demo.show import say_commands
 from firedup.profile.pipeline import Pipeline
 
 ALL = "all"
@@ -59,8 +58,7 @@ async def play(screen: Screen, matcher: Matcher, name: str, *, speed: float, pac
             screen.say(f"✗ this should have ended as {EXPECTED[each]}", "red")
     screen.tell("demo", recordings=list(names), as_expected=not wrong)
     screen.head("Try next")
-    say_commands(
-        screen,
+    screen.show_commands(
         ("firedup demo", "real servers on this machine"),
         ("firedup run -- COMMAND…", "launch and watch a server of your own"),
         ("firedup watch LOG", "watch one that runs already"),

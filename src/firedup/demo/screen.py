@@ -78,6 +78,16 @@ class Screen:
             self.say(line + (" \\" if number < len(lines) else ""), "cyan")
         self.say("")
 
+    def show_commands(self, *commands: tuple[str, str]) -> None:
+        """Commands with what they are for, beside them or below."""
+        widest = max(len(command) for command, _ in commands)
+        fits = all(widest + len(use) + 4 <= self.paper.columns for _, use in commands)
+        for command, use in commands:
+            painted = self.paper.paint(f"  {command}", "cyan")
+            self.say(painted + (" " * (widest - len(command) + 2) + use if fits else ""))
+            if not fits:
+                self.say(f"    {use}", "faint")
+
     def quote(self, text: str) -> None:
         """A message as another command prints it."""
         for line in redact(printable_block(text)).split("\n"):

@@ -1,23 +1,27 @@
-"""The story of `firedup demo`: two drafters, a silent loss of speculation, two doomed launches."""
+"""The story of `firedup demo`: drafters, a silent loss, two doomed launches, and a verdict."""
 
 from __future__ import annotations
 
-import sys
 import tempfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
-from firedup.core.error import RefusedError, UsageError
+from firedup.core.error import FiredupError, RefusedError
 from firedup.core.model import Snapshot, Speculation, Verdict
 from firedup.core.rule import Matcher
-from firedup.demo.engine import EngineMissingError, load_engine
 from firedup.demo.hangup import heed_hangup
+from firedup.demo.machine import check_machine
 from firedup.demo.model import OTHER_VOCABULARY, TARGET, TRAINED, UNTRAINED, truncate_copy
 from firedup.demo.prompt import load_prompts
 from firedup.demo.scene import Scene, find_free_port, hold_port, launched
 from firedup.demo.screen import Screen
+from firedup.demo.weigh import Weighing, decision_of, say_verdict, speed_of
 from firedup.host.link import Agent
 from firedup.profile.schema import Catalogue
 from firedup.session.open import open_host
+from firedup.session.probe import Probed
+from firedup.session.registry import Run
 from firedup.session.run import watch_run
 from firedup.session.status import exit_status
 from firedup.session.watch import Watching
@@ -25,8 +29,7 @@ from firedup.session.watch import Watching
 TOKENS = 96  # as many as acceptance needs to mean something
 PROMPT = 9  # on which the drafter does as well as on the twelve together (1.72)
 LIMIT_S = 60.0
-SCENES = 4
-REPLAY_WORKS = "firedup demo --replay works without it."
+SCENES = 5
 
 
 async def show(screen: Screen, catalogue: Catalogue, matcher: Matcher) -> int:
@@ -40,6 +43,7 @@ async def show(screen: Screen, catalogue: Catalogue, matcher: Matcher) -> int:
         await story.lose_speculation()
         await story.meet_taken_port()
         await story.meet_truncated_model()
+        await story.weigh_drafter()
         return story.end()
 
 
@@ -52,21 +56,6 @@ def introduce(screen: Screen) -> None:
         " of Python's standard library by heart. It takes less than a minute, and every server is"
         " stopped again. Commands are shown as one would type them in the models' folder.",
     )
-
-
-def check_machine() -> None:
-    """Raise UsageError, with what to install, when the demo's engine cannot run here."""
-    if not sys.platform.startswith("linux"):
-        raise UsageError(
-            "the demo launches servers, and they run on Linux hosts",
-            todo="firedup demo --replay works here too.",
-        )
-    try:
-        load_engine()
-    except EngineMissingError as missing:
-        what, _, todo = str(missing).partition("\n")
-        hint = todo if "--replay" in todo else f"{todo}\n{REPLAY_WORKS}"
-        raise UsageError(what, todo=hint) from missing
 
 
 class _Story:
@@ -139,6 +128,37 @@ class _Story:
             scene = Scene("demo-truncated", find_free_port(), target=path)
             await self._doom(scene, "truncated model", path, "bounds")
 
+    async def weigh_drafter(self) -> None:
+        """The plain server as a baseline, the same with its drafter, and the verdict."""
+        self._head(
+            5,
+            "is the drafter worth having?",
+            "The target alone is measured as a baseline, then the same with the trained drafter on"
+            " the same prompts. A step that drafts and verifies takes longer than a plain one: what"
+            " is accepted has to be worth that. These measurements are not kept among yours.",
+        )
+        with tempfile.TemporaryDirectory(prefix="firedup-demo-") as folder:
+            weighing = Weighing(self._screen, Path(folder))
+            plain = await self._measure(Scene("demo-plain", find_free_port()), weighing)
+            speed = speed_of(plain[1]) if plain else None
+            if plain is None or speed is None:
+                self._judge("baseline: not measured", is_good=False)
+                return
+            self._judge(f"baseline: {speed:.0f} tok/s without a drafter", is_good=True)
+            scene = Scene("demo-drafted", find_free_port(), draft=TRAINED)
+            drafted = await self._measure(scene, weighing, plain[0])
+        decision = decision_of(drafted[1]) if drafted else None
+        if decision is None:
+            self._judge("trained drafter against the baseline: not measured", is_good=False)
+            return
+        # Whatever the verdict is on this machine, it is the right one; only silence is wrong.
+        self._judge(f"trained drafter against the baseline: {say_verdict(decision)}", is_good=True)
+        self._screen.say("")
+        self._screen.explain(
+            "It holds for these two models on this machine as busy as it is now, and nowhere else:"
+            " the same commands measure a server of yours."
+        )
+
     def end(self) -> int:
         """The summary; the exit status."""
         failed = [text for text, is_good in self._outcomes if not is_good]
@@ -155,8 +175,7 @@ class _Story:
             screen.say("")
             screen.explain(f"{len(failed)} of {len(self._outcomes)} did not come out as expected.")
         screen.head("Try next")
-        say_commands(
-            screen,
+        screen.show_commands(
             ("firedup run -- llama-server -m MODEL.gguf", "a server of your own"),
             ("firedup logs demo-truncated | firedup explain -", "judge any log"),
             ("firedup ps --all", "the runs of this demo"),
@@ -195,6 +214,27 @@ class _Story:
 
     async def _watch(self, scene: Scene, *, force: bool = False) -> Snapshot:
         """Launch, watch to a verdict, stop."""
+        async with self._up(scene, force=force) as (_, last):
+            return last
+
+    async def _measure(
+        self, scene: Scene, weighing: Weighing, baseline: Run | None = None
+    ) -> tuple[Run, Probed] | None:
+        """Launch, watch, measure, stop; None when it could not be measured."""
+        async with self._up(scene) as (run, last):
+            if not _is_ready(last):
+                return None
+            try:
+                return run, await weighing.measure(run, baseline)
+            except FiredupError as problem:
+                self._screen.quote(f"firedup: {problem}")
+                return None
+
+    @asynccontextmanager
+    async def _up(
+        self, scene: Scene, *, force: bool = False
+    ) -> AsyncIterator[tuple[Run, Snapshot]]:
+        """The run, watched to a verdict; it is stopped at the end."""
         self._screen.show_command(scene.command(force=force))
         prompt = load_prompts()[PROMPT].text
         watching = Watching(timeout_s=LIMIT_S, prompt=prompt, max_tokens=TOKENS)
@@ -204,7 +244,7 @@ class _Story:
             last = await self._screen.show(snapshots, scene.name)
             if last.exit_code is None and last.exit_signal is None:
                 self._screen.say("")
-        return last
+            yield run, last
 
     def _faintly(self, text: str) -> None:
         self._screen.say(text, "faint")
@@ -223,20 +263,9 @@ class _Story:
         )
         self._screen.explain(
             "Acceptance belongs to the two models and the text, so this CPU shows it as a GPU"
-            " would. It does not show speed: that is acceptance length ÷ time per step, and what"
+            " would. Speed is another matter: that is acceptance length ÷ time per step, and what"
             " drafting adds to a step here says nothing about a GPU."
         )
-
-
-def say_commands(screen: Screen, *commands: tuple[str, str]) -> None:
-    """Commands with what they are for, beside them or below."""
-    widest = max(len(command) for command, _ in commands)
-    fits = all(widest + len(use) + 4 <= screen.paper.columns for _, use in commands)
-    for command, use in commands:
-        painted = screen.paper.paint(f"  {command}", "cyan")
-        screen.say(painted + (" " * (widest - len(command) + 2) + use if fits else ""))
-        if not fits:
-            screen.say(f"    {use}", "faint")
 
 
 def _is_ready(snapshot: Snapshot) -> bool:
