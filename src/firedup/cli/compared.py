@@ -14,11 +14,13 @@ from firedup.core.decision import Advice, sum_up
 from firedup.core.error import UsageError
 from firedup.core.judged import judge_arms
 from firedup.core.pairing import Design
+from firedup.core.stepcost import StepCost
 from firedup.session.probe import BASELINE, CANDIDATE, Probed, refuse_incomparable
 from firedup.store.probe import StoredProbe, find_probe, probes_folder
 from firedup.view.measurement import record_measurement, render_measurement
 from firedup.view.probed import render_csv
 from firedup.view.record import render_json
+from firedup.view.stepcost import record_step_cost, render_step_cost
 
 # A comparison that says no, and one that says nothing.
 _STATUS = {
@@ -58,10 +60,15 @@ def _find(folder: Path, text: str) -> StoredProbe:
 
 
 def tell_probed(
-    found: Probed, csv_file: str | None, *, as_json: bool, accuracy: float | None = None
+    found: Probed,
+    csv_file: str | None,
+    *,
+    as_json: bool,
+    accuracy: float | None = None,
+    costs: tuple[StepCost, ...] | None = None,
 ) -> int:
     """Show what was found, write the requests where that is wanted; the exit status."""
-    _show(found, as_json=as_json, accuracy=accuracy)
+    _show(found, as_json=as_json, accuracy=accuracy, costs=costs)
     if csv_file:  # not before: what took long to measure is told whatever becomes of the file
         _write_csv(Path(csv_file), found)
     if found.judged is None:
@@ -69,14 +76,21 @@ def tell_probed(
     return _STATUS[sum_up(found.judged.decisions)]
 
 
-def _show(found: Probed, *, as_json: bool, accuracy: float | None) -> None:
+def _show(
+    found: Probed, *, as_json: bool, accuracy: float | None, costs: tuple[StepCost, ...] | None
+) -> None:
     whole = (found.candidate, found.baseline, found.judged)
     kept = [path.stem for path in found.kept]
     if as_json:
-        click.echo(render_json({**record_measurement(*whole, found.design), "kept": kept}))
+        record = {**record_measurement(*whole, found.design), "kept": kept}
+        if costs is not None:
+            record["step_cost"] = record_step_cost(costs)
+        click.echo(render_json(record))
         return
     paper = choose_output()
     lines = render_measurement(*whole, paper, accuracy=accuracy)
+    if costs is not None:
+        lines += render_step_cost(costs, paper)
     if kept:
         lines += ["", paper.paint(f"kept as {', '.join(kept)}", "faint")]
     click.echo(paper.finish(lines))

@@ -62,6 +62,11 @@ from firedup.cli.complete import complete_run
 @click.option(
     "--budget", "budget_s", type=option.Duration(), metavar="TIME", help="Stop after so long."
 )
+@click.option(
+    "--step-cost",
+    is_flag=True,
+    help="Fit what a step costs by draft tokens, with what is kept of this server.",
+)
 @click.option("--engine", metavar="NAME", help="What answers, if it does not say.")
 @click.option(
     "--api-key-env",

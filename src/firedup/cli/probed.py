@@ -20,6 +20,7 @@ from firedup.probe.tls import Trust
 from firedup.session.probe import Standing, probe
 from firedup.session.probeplan import ProbeOrder
 from firedup.session.side import Opening
+from firedup.session.stepcost import read_step_costs
 from firedup.store.probe import probes_folder
 from firedup.view.quantity import render_remaining
 
@@ -38,7 +39,10 @@ def run_probe(given: Mapping[str, Any]) -> int:
         found = run_async(probe(order, opening, probes_folder(os.environ), tell=bar.show))
     finally:
         bar.clear()
-    return tell_probed(found, given["csv_file"], as_json=given["as_json"])
+    costs = None
+    if given.get("step_cost"):
+        costs = read_step_costs(probes_folder(os.environ), found.candidate)
+    return tell_probed(found, given["csv_file"], as_json=given["as_json"], costs=costs)
 
 
 def _read_order(given: Mapping[str, Any]) -> ProbeOrder:

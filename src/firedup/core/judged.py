@@ -13,6 +13,7 @@ from firedup.core.measured import Arm, Cell, Estimate, Load
 from firedup.core.pairing import Design, compare_arms, pair_prompts
 from firedup.core.rival import Evidence
 from firedup.core.sequential import FIRST_LOOK, Look, Outlook, Rules, take_look
+from firedup.core.simulated import is_made_up
 from firedup.core.statistic import estimate
 
 
@@ -57,7 +58,8 @@ def judge_arms(
     unmeasured: list[Load] = []
     for cell in candidate.cells:
         past = before.looks.get(cell.load) if before else None
-        other = baseline.at(cell.load)
+        # A speed that comes from made-up acceptance is nobody's, and no verdict follows from it.
+        other = baseline.at(cell.load) if not is_made_up(cell.acceptance) else None
         if past is None or past.outlook is Outlook.GO_ON:
             found = compare_arms(other, cell, design, drift) if other else None
             if found is not None and not _is_too_soon(found.prompts, past, share):

@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 
+from firedup.core.model import Acceptance
+
+SIMULATED = "the server's acceptance is simulated"
 # SGLang: a value of 0 or below, or none, leaves acceptance as it is.
 _SGLANG = "SGLANG_SIMULATE_ACC_LEN"
 _SGLANG_OLD = "SIMULATE_ACC_LEN"
@@ -32,6 +35,12 @@ def find_simulation(
         if option.startswith(("--speculative-config.", "-sc.")) and value == "synthetic":
             return f"{option.partition('.')[2]} synthetic in its speculative configuration"
     return None
+
+
+def is_made_up(acceptance: Acceptance | None) -> bool:
+    """Whether there is none because the server would make it up."""
+    why_not = acceptance.why_not if acceptance else None
+    return why_not is not None and why_not.startswith(SIMULATED)
 
 
 def _pairs(flags: Sequence[str]) -> list[tuple[str, str]]:

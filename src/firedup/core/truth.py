@@ -8,6 +8,7 @@ from dataclasses import replace
 from firedup.core.measured import Arm, Cell, Request
 from firedup.core.model import Evidence, Finding
 from firedup.core.sameness import compare_answers, find_loop
+from firedup.core.simulated import is_made_up
 from firedup.core.truthcount import Doubt, check_counts
 from firedup.core.warmup import find_warm_up
 from firedup.core.word import Severity
@@ -147,8 +148,7 @@ def _check_ends(arm: Arm, kept: Sequence[Request]) -> Iterator[Doubt]:
 
 
 def _check_answers(baseline: Cell, candidate: Cell) -> Iterator[Doubt]:
-    why_not = candidate.acceptance.why_not if candidate.acceptance else None
-    if why_not is not None and "simulated" in why_not:
+    if is_made_up(candidate.acceptance):
         return  # what a server makes up is no answer
     found = compare_answers(baseline, candidate)
     if not found.all:

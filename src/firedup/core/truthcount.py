@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from firedup.core.accepted import counts_of
 from firedup.core.measured import Arm, Cell
+from firedup.core.simulated import is_made_up
 from firedup.core.word import Severity
 
 _ENOUGH_STEPS = 20  # after which exactly nothing, or everything, is no chance
@@ -57,7 +58,7 @@ def check_counts(arm: Arm, cell: Cell, *, is_candidate: bool) -> Iterator[Doubt]
 
 
 def _explain(why_not: str, cell: Cell, *, has_drafter: bool) -> Iterator[Doubt]:
-    if "simulated" in why_not:
+    if is_made_up(cell.acceptance):
         yield Doubt(
             "acceptance-simulated",
             Severity.SEVERE,

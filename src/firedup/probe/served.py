@@ -21,6 +21,7 @@ from firedup.core.serverinfo import (
     read_slots,
     read_vllm,
 )
+from firedup.core.simulated import SIMULATED
 from firedup.probe.client import Client, Fetched
 
 _OK, _FORBIDDEN = 200, (401, 403)
@@ -131,7 +132,7 @@ def acceptance_of_cell(
     None with the reason where the server cannot say, or where what it says is made up.
     """
     if (why := served.info.simulated) is not None:
-        return Acceptance(None, None, why_not=f"the server's acceptance is simulated: {why}")
+        return Acceptance(None, None, why_not=f"{SIMULATED}: {why}")
     if served.info.speculates is False:
         return Acceptance(None, None, why_not="the server does not speculate")
     kept = [one for one in requests if one.error is None and not one.is_warm_up]

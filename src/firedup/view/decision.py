@@ -48,7 +48,7 @@ def render_decision(
     somebody took for acceptance.
     """
     if not decisions:
-        return ["no verdict: no prompt was answered by both arms"]
+        return ["no verdict: there are no answers of both arms that may be compared"]
     word = sum_up(decisions)
     symbol, tone = _LOOKS[word]
     lines = [paper.paint(f"{symbol} {_headline(decisions, word)}", tone, "bold")]
