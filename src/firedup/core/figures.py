@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from firedup.core.acceptance import Counts
 from firedup.core.measured import Cell, Estimate, Request
@@ -19,8 +19,8 @@ class Figures:
 
     Speeds are of one stream while it decodes: `tokens_per_s`, its inverse `tpot_s`, and `step_s`,
     the time of a verify step. `ttft_s` is a median. `acceptance_length` is by the requests' own
-    counters. `all_tokens_per_s` is what all streams together gave from the first request to the
-    last answer, prefill included.
+    counters. `all_tokens_per_s` is what all streams together gave, prefill included; of a category
+    it is not said, since others were asked at the same time.
     """
 
     requests: int
@@ -56,9 +56,9 @@ def figures_of(cell: Cell, *, seed: int = 0) -> CellFigures:
     failed = sum(one.error is not None and not one.is_warm_up for one in cell.requests)
     warm_up = sum(one.is_warm_up for one in cell.requests)
     counts = cell.counters.counts if cell.counters else None
-    return CellFigures(
-        _figures(kept, seed, counts, is_shown=is_shown), by_category, failed, warm_up
-    )
+    whole = _figures(kept, seed, counts, is_shown=is_shown)
+    whole = replace(whole, all_tokens_per_s=_together(cell))
+    return CellFigures(whole, by_category, failed, warm_up)
 
 
 def _figures(
@@ -92,17 +92,25 @@ def _figures(
         estimate_median(waits, seed=seed),
         length["length"] if is_shown else None,
         step["step_s"],
-        _together(requests),
     )
 
 
-def _together(requests: Sequence[Request]) -> float | None:
-    """Tokens a second of all streams, visit by visit; what lies between visits is no time."""
-    tokens, nanoseconds = 0, 0
-    for block in {one.block for one in requests}:
-        own = [one for one in requests if one.block == block and one.last_ns is not None]
-        if own:
-            tokens += sum(one.tokens or 0 for one in own)
-            last = max(one.last_ns or 0 for one in own)
-            nanoseconds += last - min(one.begun_ns for one in own)
+def _together(cell: Cell) -> float | None:
+    """Tokens a second of all streams.
+
+    A closed load always has a request under way, so that while there is none it is not measured:
+    another load or the other arm has its turn. In an open one waiting belongs to the load, within
+    a visit.
+    """
+    kept = sorted((one for one in cell.kept if one.last_ns), key=lambda one: one.begun_ns)
+    is_closed = cell.load.rate is None
+    tokens = nanoseconds = end_ns = 0
+    block: int | None = None
+    for one in kept:
+        last_ns = one.last_ns or 0
+        is_apart = one.block != block or (is_closed and one.begun_ns > end_ns)
+        begun_ns = one.begun_ns if is_apart else end_ns
+        tokens += one.tokens or 0
+        nanoseconds += max(0, last_ns - begun_ns)
+        block, end_ns = one.block, last_ns if is_apart else max(end_ns, last_ns)
     return tokens * _NS / nanoseconds if nanoseconds else None
