@@ -57,3 +57,12 @@ def test_what_was_measured_is_shown_though_the_csv_file_cannot_be_written(shell:
     assert done.status == 2
     assert "one stream" in done.out
     assert "no-such-folder/all.csv cannot be written" in done.err
+
+
+def test_a_run_that_is_measured_once_it_is_ready_is_measured_as_by_default(shell: Shell) -> None:
+    words = ("--name", "plain", "--concurrency", "8")
+    done = shell.run(*RUN, *words, "--", *shell.make_server())
+
+    assert (done.status, done.err) == (0, "")
+    assert "8 streams at a time" in done.out
+    assert "kept as" in done.out

@@ -7,27 +7,12 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
-from firedup.cli.option import NEVER
+from firedup.cli.probe import command as probe_command
 from firedup.cli.probed import read_concurrency, run_probe
 from firedup.core.error import UsageError
 from firedup.session.registry import Run
 from firedup.session.side import is_address
 from firedup.store.probe import find_probe, probes_folder
-
-_PROBE_DEFAULTS: Mapping[str, Any] = {
-    "rate": None,
-    "requests": None,
-    "max_tokens": None,
-    "natural": None,
-    "categories": (),
-    "prompts": None,
-    "seed": None,
-    "engine": None,
-    "api_key_env": None,
-    "cacert": None,
-    "insecure": False,
-    "csv_file": None,
-}
 
 
 def check_then(given: Mapping[str, Any], *, is_on_nodes: bool) -> None:
@@ -57,15 +42,7 @@ def check_then(given: Mapping[str, Any], *, is_on_nodes: bool) -> None:
 
 
 def probe_launched(run: Run, given: Mapping[str, Any]) -> int:
-    """Measure the server of `run`, which is ready."""
-    words = ("baseline", "concurrency", "host", "as_json")
-    asked = {word: given[word] for word in words}
-    budget_s = given["budget_s"]
-    return run_probe(
-        {
-            **_PROBE_DEFAULTS,
-            **asked,
-            "target": run.label.id,
-            "budget_s": None if budget_s == NEVER else budget_s,
-        }
-    )
+    """Measure the server of `run`, which is ready; what cannot be said here is as by default."""
+    words = ("baseline", "concurrency", "budget_s", "host", "as_json")
+    defaults = probe_command.make_context("probe", [run.label.id]).params
+    return run_probe({**defaults, **{word: given[word] for word in words}})
