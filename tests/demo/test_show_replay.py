@@ -7,12 +7,15 @@ import asyncio
 import io
 import json
 import os
+import shlex
 from datetime import UTC
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from compiled import builtin_matcher
 
+from firedup.cli.speedup import command as speedup_command
 from firedup.core.model import Verdict
 from firedup.demo import play as player
 from firedup.demo.play import ALL, play
@@ -45,6 +48,13 @@ def told(matcher):
     return asyncio.run(replay(matcher, ALL))
 
 
+@pytest.fixture(scope="module")
+def told_as_json(matcher):
+    """The events of the recording that comes up."""
+    _, text = asyncio.run(replay(matcher, "kimi-start", style=JSON))
+    return [json.loads(line) for line in text.splitlines()]
+
+
 def test_the_replays_are_told_line_by_line(told):
     status, text = told
 
@@ -74,12 +84,33 @@ def test_a_replay_ends_with_the_statement_and_offers_no_run_that_does_not_exist(
     assert "firedup attach" not in text
 
 
-async def test_one_recording_can_be_replayed_alone(matcher):
+async def test_one_that_crashed_can_be_replayed_alone_and_has_no_drafter_to_weigh(matcher):
     status, text = await replay(matcher, "kimi-crash", style=JSON)
 
-    results = [line for line in map(json.loads, text.splitlines()) if line["event"] == "result"]
+    events = [json.loads(line) for line in text.splitlines()]
     assert status == 0
-    assert [result["verdict"] for result in results] == ["crashed"]
+    assert [event["verdict"] for event in events if event["event"] == "result"] == ["crashed"]
+    assert not any(event["event"] == "speedup" for event in events)
+
+
+def test_the_replays_end_with_what_the_drafter_that_came_up_is_worth(told):
+    _, text = told
+
+    _, end = text.split("\nWas that drafter worth having?\n")
+    # 1.5 / 52 against 1 / 82 of a second; 3.2 at the same step is 110.9 tokens a second.
+    assert "0.63x: 37 % slower, a loss." in end
+    assert "pays from an acceptance length of 2.37 on" in end
+    assert "it takes 4.73" in end
+    assert "accept=3.2     111 tok/s  1.35x, 35 % faster" in end
+
+
+def test_the_shown_arithmetic_is_what_its_command_prints(told):
+    _, text = told
+    (shown,) = (line for line in text.splitlines() if line.startswith("$ firedup speedup"))
+
+    printed = CliRunner().invoke(speedup_command, shlex.split(shown)[3:]).output
+
+    assert printed in text
 
 
 async def test_events_wait_for_their_time(matcher):
@@ -96,10 +127,17 @@ async def test_events_wait_for_their_time(matcher):
     assert asked[-1] == pytest.approx((recorded[-1].at_ns - recorded[0].at_ns) / 1e9 / 100.0)
 
 
-async def test_json_says_in_its_first_line_that_nothing_of_it_happened(matcher):
-    _, text = await replay(matcher, "kimi-start", style=JSON)
+def test_json_has_the_arithmetic_and_says_that_its_figures_are_invented(told_as_json):
+    (told,) = (event for event in told_as_json if event["event"] == "speedup")
+    (result,) = (event for event in told_as_json if event["event"] == "result")
+    assert told["invented"] is True
+    assert told["acceptance_length"] == result["acceptance"]["length"]
+    assert told["break_even_acceptance_length"] == pytest.approx(1.5 / 52 * 82)
+    assert told["what_if"][0]["speed_up"] > 1 > told["speed_up"]
 
-    first, *rest = (json.loads(line) for line in text.splitlines())
+
+def test_json_says_in_its_first_line_that_nothing_of_it_happened(told_as_json):
+    first, *rest = told_as_json
     assert (first["event"], first["recording"], first["invented"]) == ("replay", "kimi-start", True)
     assert [line["verdict"] for line in rest if line["event"] == "result"] == ["ready"]
     assert rest[-1] == {

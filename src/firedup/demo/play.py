@@ -10,6 +10,7 @@ from itertools import groupby
 from firedup.core.event import Begun
 from firedup.core.model import Snapshot, Verdict
 from firedup.core.rule import Matcher
+from firedup.demo.kimi_worth import weigh
 from firedup.demo.replay import RECORDINGS, Due, events, schedule
 from firedup.demo.screen import Screen
 from firedup.profile.pipeline import Pipeline
@@ -41,6 +42,7 @@ async def play(screen: Screen, matcher: Matcher, name: str, *, speed: float, pac
     """Replay the recording `name`, or ALL; 0 when each ends in the verdict that it must, else 1."""
     names = tuple(RECORDINGS) if name == ALL else (name,)
     wrong = []
+    length: float | None = None  # of acceptance
     for each in names:
         recording = RECORDINGS[each]
         screen.tell("replay", recording=each, invented=True, title=recording.title, speed=speed)
@@ -56,6 +58,9 @@ async def play(screen: Screen, matcher: Matcher, name: str, *, speed: float, pac
         if last.explanation.verdict is not EXPECTED[each]:
             wrong.append(each)
             screen.say(f"✗ this should have ended as {EXPECTED[each]}", "red")
+        length = last.acceptance.length if last.acceptance else length
+    if length is not None:
+        weigh(screen, length)
     screen.tell("demo", recordings=list(names), as_expected=not wrong)
     screen.head("Try next")
     screen.show_commands(
