@@ -17,9 +17,10 @@ from firedup.cli.complete import complete_run
     firedup probe plain --concurrency 1,8
     firedup probe drafted --baseline plain
     firedup probe http://127.0.0.1:30000 --baseline http://127.0.0.1:30001 --budget 5m
+    firedup probe --from-log server.log
     """,
 )
-@click.argument("target", metavar="URL|RUN", shell_complete=complete_run)
+@click.argument("target", metavar="URL|RUN|LOG", shell_complete=complete_run)
 @click.option(
     "--baseline",
     metavar="URL|RUN",
@@ -66,6 +67,11 @@ from firedup.cli.complete import complete_run
     "--step-cost",
     is_flag=True,
     help="Fit what a step costs by draft tokens, with what is kept of this server.",
+)
+@click.option(
+    "--from-log",
+    is_flag=True,
+    help="The target is a log: say what its own lines tell of acceptance and speed.",
 )
 @click.option("--engine", metavar="NAME", help="What answers, if it does not say.")
 @click.option(

@@ -12,6 +12,7 @@ import click
 
 from firedup.cli.compared import tell_probed
 from firedup.cli.drive import run_async
+from firedup.cli.logged import tell_logged
 from firedup.cli.say import say_aside
 from firedup.core.error import UsageError
 from firedup.core.measured import Load
@@ -27,6 +28,8 @@ from firedup.view.quantity import render_remaining
 
 def run_probe(given: Mapping[str, Any]) -> int:
     """Measure, say what was found, and return the exit status."""
+    if given.get("from_log"):
+        return tell_logged(given["target"], given["engine"], as_json=given["as_json"])
     order = _read_order(given)
     trust = Trust(Path(given["cacert"]) if given["cacert"] else None, is_blind=given["insecure"])
     if trust.note is not None:
@@ -40,7 +43,7 @@ def run_probe(given: Mapping[str, Any]) -> int:
     finally:
         bar.clear()
     costs = None
-    if given.get("step_cost"):
+    if given["step_cost"]:
         costs = read_step_costs(probes_folder(os.environ), found.candidate)
     return tell_probed(found, given["csv_file"], as_json=given["as_json"], costs=costs)
 
