@@ -147,7 +147,7 @@ class StreamReader:
         if total > (self.last_total or 0):
             self.at_ns.append(at_ns)
             self.totals.append(total)
-            self.last_total = total
+        self.last_total = total
 
     def _add_whole(self, text: str, *, is_last: bool) -> None:
         """Some servers send the whole text each time and some, if so told, what is new."""
