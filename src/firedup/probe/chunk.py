@@ -179,6 +179,8 @@ class EventReader:
         except _MISFITS:
             return False
         reader = self._reader
+        if reader.error is not None or reader.is_done:
+            return True  # what comes after the end is not looked at
         if form.prompt_tokens is not None:
             tokens = form.prompt_tokens(events[-1])
             reader.prompt_tokens = tokens if tokens is not None else reader.prompt_tokens
