@@ -9,6 +9,7 @@ from workbench import Site, until
 from firedup.core.figures import figures_of
 from firedup.core.measured import Load
 from firedup.core.model import Verdict
+from firedup.core.pairing import Design
 from firedup.demo.engine import engine_command
 from firedup.demo.model import TARGET, TRAINED, model_path
 from firedup.session.probe import Standing, probe
@@ -47,7 +48,7 @@ async def test_both_arms_answer_the_same_prompts_and_only_one_has_an_acceptance_
     later = await probe(again, Opening(), tmp_path, tell=lambda _: None)
 
     assert found.baseline is not None
-    assert found.is_interleaved
+    assert found.design is Design.INTERLEAVED
     assert [one.answered for one in told] == list(range(1, 17))
     assert {one.planned for one in told} == {16}
     for arm in (found.baseline, found.candidate):
@@ -70,7 +71,7 @@ async def test_both_arms_answer_the_same_prompts_and_only_one_has_an_acceptance_
     assert lengths[0] is None
     assert lengths[1] is not None
     assert lengths[1] > 1.1
-    assert not later.is_interleaved
+    assert later.design is Design.SEQUENTIAL
     assert later.baseline is not None
     assert later.baseline.cells == found.baseline.cells
     assert later.candidate.conditions.prompts == found.candidate.conditions.prompts
