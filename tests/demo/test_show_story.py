@@ -138,7 +138,7 @@ async def test_a_measurement_that_fails_is_quoted_and_named(monkeypatch):
 
 @pytest.mark.parametrize("baseline", [None, "demo-plain"])
 def test_the_shown_measurement_is_one_that_firedup_probe_takes(baseline):
-    words = weigh.command("demo-drafted", baseline)
+    words = weigh.usual_asking().command("demo-drafted", baseline)
 
     given = probe_command.make_context("probe", list(words[2:])).params
 
@@ -216,8 +216,8 @@ def test_other_systems_than_linux_are_offered_the_replay(monkeypatch):
 
 async def test_one_scene_that_comes_out_otherwise_is_status_1_and_named(monkeypatch):
     async def disappoint(self: story._Story) -> None:
-        self._judge("this one", is_good=True)
-        self._judge("that one", is_good=False)
+        self.judge("this one", is_good=True)
+        self.judge("that one", is_good=False)
 
     monkeypatch.setattr(story._Story, "compare_drafters", disappoint)
     for name in (*OTHER_SCENES[1:], "weigh_drafter"):

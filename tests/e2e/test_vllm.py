@@ -10,11 +10,12 @@ from pathlib import Path
 
 import pytest
 
+import firedup.demo
 from tests.e2e.conftest import Outcome, User, free_port
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1200)]
 
-MODELS = Path(__file__).parents[1] / "data" / "models" / "vllm-toy"
+MODELS = Path(firedup.demo.__file__).parent / "vllm_model"
 TARGET, DRAFT = MODELS / "t8", MODELS / "t8_eagle3"
 
 

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import TYPE_CHECKING
 
 import click
 
 from firedup.cli import option
 from firedup.cli.command import command as make_command
+
+if TYPE_CHECKING:
+    from firedup.demo.screen import Screen
 
 
 @make_command(
@@ -16,6 +20,7 @@ from firedup.cli.command import command as make_command
     example="""
     firedup demo
     firedup demo --replay
+    firedup demo --engine vllm --install
     """,
 )
 @click.option(
@@ -33,13 +38,29 @@ from firedup.cli.command import command as make_command
     metavar="N",
     help="Replay so many times as fast as recorded, else 60.",
 )
+@click.option(
+    "--engine",
+    type=click.Choice(["llama-cpp", "vllm"]),
+    default="llama-cpp",
+    help="What runs; vllm shows the verdict alone, and takes minutes.",
+)
+@click.option("--install", is_flag=True, help="Install vLLM for it first, 2.3 GB apart from all.")
 @option.json
 @option.colour
-def command(*, recording: str | None, speed: float, as_json: bool, no_color: bool) -> int:
+def command(
+    *,
+    recording: str | None,
+    speed: float,
+    engine: str,
+    install: bool,
+    as_json: bool,
+    no_color: bool,
+) -> int:
     """Watch a small real engine come up, speculate and fail, in less than a minute.
 
     The engine is llama.cpp with tiny models (pip install 'firedup[demo]'); every server is stopped
-    again. --replay needs no engine: invented recordings are judged as a live server would be.
+    again. It ends with the verdict on a drafter. --replay needs no engine: invented recordings are
+    judged as a live server would be.
     """
     from firedup.cli.drive import run_async
     from firedup.cli.knowledge import match_log, read_catalogue
@@ -55,9 +76,17 @@ def command(*, recording: str | None, speed: float, as_json: bool, no_color: boo
         raise UsageError(
             f"there is no recording {recording!r}", why=f"there are: {', '.join(RECORDINGS)}"
         )
+    if recording is not None and engine == "vllm":
+        raise UsageError("--replay runs no engine", todo="Choose --replay or --engine.")
+    if install and engine != "vllm":
+        raise UsageError(
+            "--install is for vLLM alone", todo="Such as: firedup demo --engine vllm --install"
+        )
     people = TERMINAL if can_draw(sys.stdout, os.environ) else PLAIN
     style = JSON if as_json else people
     screen = Screen(sys.stdout, choose_output(no_color=no_color), style=style)
+    if engine == "vllm":
+        return _show_vllm(screen, install=install)
     if recording is None:
         introduce(screen)  # before the moments that it takes to get ready
     catalogue = read_catalogue()
@@ -65,3 +94,18 @@ def command(*, recording: str | None, speed: float, as_json: bool, no_color: boo
     if recording is None:
         return run_async(show(screen, catalogue, matcher))
     return run_async(play(screen, matcher, recording, speed=speed, pace=pace_by_clock()))
+
+
+def _show_vllm(screen: Screen, *, install: bool) -> int:
+    """The story with vLLM, which is installed first where that is asked for."""
+    from firedup.cli.drive import run_async
+    from firedup.cli.knowledge import match_log, read_catalogue
+    from firedup.cli.say import say_aside
+    from firedup.demo import vllm_home
+    from firedup.demo.vllm_show import show_vllm
+
+    if install:
+        vllm_home.install(os.environ, say_aside)
+    program = vllm_home.find_vllm(os.environ)
+    catalogue = read_catalogue()
+    return run_async(show_vllm(screen, catalogue, match_log(catalogue, None), program))

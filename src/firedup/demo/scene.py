@@ -8,6 +8,7 @@ import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from typing import Protocol
 
 from firedup.core.error import FiredupError
 from firedup.demo.engine import engine_command
@@ -25,6 +26,24 @@ CONTEXT_TOKENS = "1024"
 THREADS = "1"
 
 
+class Launch(Protocol):
+    """What is launched under the label `name`, and how long it may take to become ready."""
+
+    @property
+    def name(self) -> str:
+        """The run's label."""
+
+    @property
+    def limit_s(self) -> float:
+        """When it is given up."""
+
+    def order(self, *, force: bool = False) -> Order:
+        """What is launched."""
+
+    def command(self, *, force: bool = False) -> tuple[str, ...]:
+        """The same as one would type it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Scene:
     """One launch: `name` labels the run, `draft` speculates for `target`, a path or a file name."""
@@ -33,6 +52,7 @@ class Scene:
     port: int
     target: str = TARGET.file
     draft: Model | None = None
+    limit_s: float = 60.0
 
     def order(self, *, force: bool = False) -> Order:
         """What is launched. It runs in the models' folder, so that its words are short."""

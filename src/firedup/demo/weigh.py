@@ -23,20 +23,55 @@ BUDGET_S = 60.0  # for each server, where much else runs; else it takes a few se
 
 
 @dataclass(frozen=True, slots=True)
+class Asking:
+    """What servers are asked: `prompts` is a file as it is called in the `models` folder."""
+
+    models: Path
+    prompts: str
+    max_tokens: int
+    budget_s: float
+
+    def command(self, name: str, baseline: str | None = None) -> tuple[str, ...]:
+        """What one would type in the models' folder to measure the run `name`."""
+        words = ["firedup", "probe", name]
+        if baseline is not None:
+            words += ["--baseline", baseline]
+        words += ["--prompts", self.prompts]
+        if baseline is None:
+            most = str(self.max_tokens)
+            words += ["--requests", str(len(load_prompts())), "--max-tokens", most]
+        return (*words, "--budget", f"{self.budget_s:g}s")
+
+    def order(self, run: Run, baseline: Run | None) -> ProbeOrder:
+        """The same for a run and its baseline."""
+        prompts = self.models / self.prompts
+        order = ProbeOrder(run.label.id, prompts=prompts, budget_s=self.budget_s)
+        if baseline is not None:
+            return replace(order, baseline=baseline.label.id)
+        return replace(order, requests=len(load_prompts()), max_tokens=self.max_tokens)
+
+
+def usual_asking() -> Asking:
+    """What llama.cpp's servers are asked."""
+    return Asking(model_path(TARGET).parent, PROMPTS, MAX_TOKENS, BUDGET_S)
+
+
+@dataclass(frozen=True, slots=True)
 class Weighing:
     """Measurements that lie in `folder` and nowhere else, shown on `screen`."""
 
     screen: Screen
     folder: Path
+    asking: Asking
 
     async def measure(self, run: Run, baseline: Run | None = None) -> Probed:
         """Measure the server of `run`, against `baseline` if that was measured before.
 
         FiredupError as of `firedup probe`, such as when nothing was answered.
         """
-        order = _order(run, baseline)
+        order = self.asking.order(run, baseline)
         name = baseline.label.name if baseline else None
-        self.screen.show_command(command(run.label.name, name))
+        self.screen.show_command(self.asking.command(run.label.name, name))
         found = await probe(order, Opening(), self.folder, tell=_say_nothing)
         whole = (found.candidate, found.baseline, found.judged)
         self.screen.tell("probe", run=run.label.id, **record_measurement(*whole, found.design))
@@ -45,17 +80,6 @@ class Weighing:
             self.screen.say(line)
         self.screen.say("")
         return found
-
-
-def command(name: str, baseline: str | None = None) -> tuple[str, ...]:
-    """What one would type in the models' folder to measure the run `name`."""
-    words = ["firedup", "probe", name]
-    if baseline is not None:
-        words += ["--baseline", baseline]
-    words += ["--prompts", PROMPTS]
-    if baseline is None:
-        words += ["--requests", str(len(load_prompts())), "--max-tokens", str(MAX_TOKENS)]
-    return (*words, "--budget", f"{BUDGET_S:g}s")
 
 
 def speed_of(found: Probed) -> float | None:
@@ -73,14 +97,6 @@ def decision_of(found: Probed) -> Decision | None:
 def say_verdict(decision: Decision) -> str:
     """The verdict and its one figure."""
     return f"{sum_up([decision])}, {say_range(decision.case.speed_up, 'x')}"
-
-
-def _order(run: Run, baseline: Run | None) -> ProbeOrder:
-    prompts = model_path(TARGET).with_name(PROMPTS)
-    order = ProbeOrder(run.label.id, prompts=prompts, budget_s=BUDGET_S)
-    if baseline is not None:
-        return replace(order, baseline=baseline.label.id)
-    return replace(order, requests=len(load_prompts()), max_tokens=MAX_TOKENS)
 
 
 def _say_nothing(standing: Standing) -> None:
