@@ -42,9 +42,10 @@ if TYPE_CHECKING:
     "--engine",
     type=click.Choice(["llama-cpp", "vllm"]),
     default="llama-cpp",
-    help="What runs; vllm shows the verdict alone, and takes minutes.",
+    metavar="NAME",
+    help="llama-cpp, or vllm, which takes minutes and shows the verdict alone.",
 )
-@click.option("--install", is_flag=True, help="Install vLLM for it first, 2.3 GB apart from all.")
+@click.option("--install", is_flag=True, help="Install vLLM first: 2.3 GB, in a folder of its own.")
 @option.json
 @option.colour
 def command(
