@@ -38,6 +38,7 @@ MODULES = (  # in the order in which they need one another
     "key",
     "web",
     "pour",
+    "talk",
     "tunnel",
     "act",
     "run",

@@ -79,7 +79,7 @@ async def fetch_http(
         "body": body,
         "max_bytes": max_bytes,
         "tls": has_tls,
-        "key_from": _encode_source(key_from) if key_from else None,
+        "key_from": encode_source(key_from) if key_from else None,
     }
     stream_timeout_s = timeout_s + _MARGIN_S
     args["limit_s"] = timeout_s
@@ -87,7 +87,8 @@ async def fetch_http(
     return HttpAnswer(body=data, **result)
 
 
-def _encode_source(source: KeySource) -> dict[str, Any]:
+def encode_source(source: KeySource) -> dict[str, Any]:
+    """The places as the agent takes them."""
     return {
         "run": source.run,
         "pid": source.pid,

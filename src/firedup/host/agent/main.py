@@ -40,6 +40,7 @@ from firedup.host.agent.system import (
     wall_ns,
     write_all,
 )
+from firedup.host.agent.talk import Talk
 from firedup.host.agent.tell import tell
 from firedup.host.agent.tunnel import Tunnel
 from firedup.host.agent.variables import op_variables
@@ -120,6 +121,7 @@ LIVE = {
     "attend": Attend,
     "tunnel": Tunnel,
     "pour": Pour,
+    "talk": Talk,
 }
 
 

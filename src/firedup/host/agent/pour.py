@@ -24,6 +24,7 @@ class Pour(Stream):
     """
 
     touches_files = False
+    has_input = False
 
     def open(self) -> None:
         """Starts the program in a session of its own, so that all of it can be ended."""
@@ -42,7 +43,7 @@ class Pour(Stream):
         try:
             self.process = subprocess.Popen(
                 argv,
-                stdin=subprocess.DEVNULL,
+                stdin=subprocess.PIPE if self.has_input else subprocess.DEVNULL,
                 stdout=write,
                 stderr=write if merges else complain,
                 cwd=os.path.expanduser("~") if os.path.isdir(os.path.expanduser("~")) else "/",
