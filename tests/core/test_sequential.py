@@ -51,6 +51,23 @@ def test_what_drift_leaves_open_no_prompt_is_wasted_on() -> None:
     assert (look.outlook, look.side) == (Outlook.HOPELESS, Side.OPEN)
 
 
+def test_a_look_that_is_the_last_says_what_its_own_interval_makes_certain() -> None:
+    look = take_look(make_difference(1.102, 40, drift=0.03**2), None, share=0.7)
+
+    assert look.spent == Rules().error  # it takes what later looks would have had
+    assert (look.outlook, look.side) == (Outlook.CERTAIN, Side.FASTER)
+
+
+@given(st.floats(0.8, 1.3), st.integers(6, 200), st.floats(0, 0.002), st.floats(0.05, 1))
+def test_no_look_says_other_than_its_interval(
+    speed_up: float, pairs: int, drift: float, share: float
+) -> None:
+    look = take_look(make_difference(speed_up, pairs, drift=drift), None, share=share)
+
+    assert look.side is find_side(look.estimate)
+    assert (look.outlook is Outlook.CERTAIN) == (look.side is not Side.OPEN)
+
+
 def test_an_equal_speed_is_no_gain_and_no_loss() -> None:
     look = take_look(make_difference(0.99, 400), None, share=1)
 

@@ -98,6 +98,9 @@ def take_look(
         # Nothing will be looked at again, so that what is left of the error narrows the interval.
         outlook, allowed = Outlook.HOPELESS, rules.error - spent
         estimate = _interval(difference, allowed, rules)
+        side = find_side(estimate, rules)
+        if side is not Side.OPEN:
+            outlook = Outlook.CERTAIN
     else:
         outlook = Outlook.GO_ON
     pairs = max(difference.prompts + 1, round(difference.prompts * _GROWTH))
