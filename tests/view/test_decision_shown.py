@@ -127,4 +127,6 @@ def test_programs_get_the_same_numbers() -> None:
 
 
 def test_nothing_measured_is_no_verdict() -> None:
-    assert render_decision((), PAPER) == ["no verdict: no prompt was answered by both arms"]
+    (line,) = render_decision((), PAPER)
+
+    assert line == "no verdict: there are no answers of both arms that may be compared"

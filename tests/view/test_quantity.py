@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from firedup.core.measured import Estimate
 from firedup.view import quantity
 
 NOON = 1_795_953_600_250_000_000  # 2026-11-29T12:00:00.25Z
@@ -91,3 +92,11 @@ def test_an_instant_in_json_is_utc_with_milliseconds():
 @given(st.floats(min_value=0, max_value=1e9))
 def test_a_duration_is_short(seconds):
     assert len(quantity.render_duration(seconds)) <= 12
+
+
+def test_an_interval_stands_behind_the_figure_and_its_unit():
+    step = Estimate(0.0288, 0.027, 0.0301)
+
+    assert quantity.render_estimate(Estimate(0.634, 0.6, 0.67), "x") == "0.63x (0.60 to 0.67)"
+    assert quantity.render_estimate(step, " ms", digits=1, scale=1000) == "28.8 ms (27.0 to 30.1)"
+    assert quantity.render_estimate(Estimate(2.5)) == "2.50"

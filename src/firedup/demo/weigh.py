@@ -15,7 +15,7 @@ from firedup.session.probeplan import ProbeOrder
 from firedup.session.registry import Run
 from firedup.session.side import Opening
 from firedup.view.measurement import record_measurement, render_measurement
-from firedup.view.reason import say_range
+from firedup.view.quantity import render_estimate
 
 # Long answers: where a core is shared, a short one is over while its reader waits for its turn.
 MAX_TOKENS = 256
@@ -96,7 +96,7 @@ def decision_of(found: Probed) -> Decision | None:
 
 def say_verdict(decision: Decision) -> str:
     """The verdict and its one figure."""
-    return f"{sum_up([decision])}, {say_range(decision.case.speed_up, 'x')}"
+    return f"{sum_up([decision])}, {render_estimate(decision.case.speed_up, 'x')}"
 
 
 def _say_nothing(standing: Standing) -> None:

@@ -19,7 +19,8 @@ from firedup.view.change import record_change, render_change
 from firedup.view.headline import render_section
 from firedup.view.paper import Paper
 from firedup.view.probed import record_estimate
-from firedup.view.reason import name_loads, say_range, say_reasons
+from firedup.view.quantity import render_estimate
+from firedup.view.reason import name_loads, say_reasons
 from firedup.view.record import SCHEMA
 from firedup.view.speedup import describe_speed_up
 
@@ -106,7 +107,7 @@ def _title(told: Decision, decisions: Sequence[Decision]) -> str:
 
 
 def _say_load(one: Decision) -> str:
-    head = f"{name_loads([one.case.load])}: {say_range(one.case.speed_up, 'x')}"
+    head = f"{name_loads([one.case.load])}: {render_estimate(one.case.speed_up, 'x')}"
     if one.side is Side.OPEN:
         return f"{head}, undecided"
     if one.side is Side.NO_GAIN:
@@ -126,7 +127,7 @@ def _say_crossing(one: Crossing) -> str:
 def _say_best(best: Case) -> str:
     return (
         f"Of the numbers of draft tokens that were measured, {best.draft_tokens} is the best:"
-        f" {say_range(best.speed_up, 'x')}."
+        f" {render_estimate(best.speed_up, 'x')}."
     )
 
 

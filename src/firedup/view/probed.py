@@ -12,7 +12,7 @@ from firedup.core.measured import Arm, Cell, Conditions, Estimate, Load, Request
 from firedup.view.bar import render_bar
 from firedup.view.change import record_change
 from firedup.view.paper import Paper, pad
-from firedup.view.quantity import render_rfc3339
+from firedup.view.quantity import render_estimate, render_rfc3339
 from firedup.view.record import SCHEMA
 from firedup.view.redact import clean, redact_argv
 
@@ -57,10 +57,10 @@ def _headline(load: Load) -> str:
 def _rows(columns: Sequence[_Column]) -> Iterable[tuple[str, list[str]]]:
     wholes = [figures.whole for _, _, figures in columns]
     yield "tokens/s of a stream", [_show(one.tokens_per_s) for one in wholes]
-    yield "time per token", [_show(one.tpot_s, ms=True) for one in wholes]
-    yield "time to first token", [_show(one.ttft_s, ms=True) for one in wholes]
+    yield "time per token", [_show_ms(one.tpot_s) for one in wholes]
+    yield "time to first token", [_show_ms(one.ttft_s) for one in wholes]
     yield "acceptance length", [_length(cell, own.whole) for _, cell, own in columns]
-    yield "time of a step", [_show(one.step_s, ms=True) for one in wholes]
+    yield "time of a step", [_show_ms(one.step_s) for one in wholes]
     yield "tokens/s together", [_plain(one.all_tokens_per_s) for one in wholes]
     yield "requests", [_count(figures) for _, _, figures in columns]
 
@@ -134,14 +134,12 @@ def _row(title: str, values: Sequence[str], paper: Paper) -> str:
     return f"  {paper.paint(pad(title, _TITLE_COLUMNS), 'faint')}{cells}".rstrip()
 
 
-def _show(one: Estimate | None, *, ms: bool = False, digits: int = 1) -> str:
-    if one is None:
-        return ""
-    scale, unit = (1000, " ms") if ms else (1, "")
-    text = f"{scale * one.value:.{digits}f}"
-    if one.low is not None and one.high is not None:
-        text += f" ({scale * one.low:.{digits}f} to {scale * one.high:.{digits}f})"
-    return text + unit
+def _show(one: Estimate | None, unit: str = "", *, digits: int = 1, scale: float = 1.0) -> str:
+    return "" if one is None else render_estimate(one, unit, digits=digits, scale=scale)
+
+
+def _show_ms(one: Estimate | None) -> str:
+    return _show(one, " ms", scale=1000)
 
 
 def _plain(value: float | None) -> str:

@@ -1,8 +1,10 @@
-"""Durations, sizes, shares and times of day as text, the same in every locale."""
+"""Durations, sizes, shares, intervals and times of day as text, the same in every locale."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta, tzinfo
+
+from firedup.core.measured import Estimate
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -85,6 +87,14 @@ def render_figure(value: float) -> str:
     if abs(value) < 0.0995:
         return f"{value:.2g}"
     return f"{value:,.0f}" if abs(value) >= 999.5 else _three_digits(value)
+
+
+def render_estimate(one: Estimate, unit: str = "", *, digits: int = 2, scale: float = 1.0) -> str:
+    """A figure with its unit, and its interval where it has one: "0.63x (0.60 to 0.67)"."""
+    text = f"{scale * one.value:.{digits}f}{unit}"
+    if one.low is None or one.high is None:
+        return text
+    return f"{text} ({scale * one.low:.{digits}f} to {scale * one.high:.{digits}f})"
 
 
 def render_count(count: int, singular: str, plural: str | None = None) -> str:

@@ -8,6 +8,7 @@ from firedup.core.decision import Advice, Decision, dear_step_ratio, imply_lengt
 from firedup.core.measured import Estimate, Load
 from firedup.core.sequential import Side
 from firedup.core.speedup import Speedup
+from firedup.view.quantity import render_estimate
 
 _MOSTLY = 0.5  # of the variance: then it is drift that keeps a verdict open
 
@@ -16,14 +17,6 @@ def name_loads(loads: Sequence[Load]) -> str:
     """Such as "concurrency 1, 8"."""
     words = ", ".join(load.word for load in loads)
     return f"a load of {words}" if any(load.rate for load in loads) else f"concurrency {words}"
-
-
-def say_range(figure: Estimate, unit: str = "") -> str:
-    """A figure, and its interval where it has one."""
-    text = f"{figure.value:.2f}{unit}"
-    if figure.low is None or figure.high is None:
-        return text
-    return f"{text} ({figure.low:.2f} to {figure.high:.2f})"
 
 
 def say_reasons(one: Decision, accuracy: float | None = None) -> Iterator[str]:
@@ -61,7 +54,7 @@ def _say_open(one: Decision) -> str:
 
 def _say_lengths(one: Decision, figures: Speedup) -> str:
     length = one.case.acceptance_length or Estimate(figures.acceptance_length)
-    text = f"Acceptance length {say_range(length)}"
+    text = f"Acceptance length {render_estimate(length)}"
     tokens = figures.draft_tokens
     if tokens is None:
         return f"{text}; how many tokens a step drafts is not known."
