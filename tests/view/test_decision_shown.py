@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,11 +21,16 @@ LENGTHS = st.floats(1, 4)
 
 
 def make_case(
-    speed_up: float, *, length: float | None = 1.5, streams: int = 1, drift: float = 0.1
+    speed_up: float,
+    *,
+    length: float | None = 1.5,
+    streams: int = 1,
+    drift: float = 0.1,
+    tokens: int | None = 3,
 ) -> Case:
     interval = Estimate(speed_up, speed_up * 0.95, speed_up * 1.05)
     known = Estimate(length, length - 0.1, length + 0.1) if length is not None else None
-    return Case(Load(streams), interval, 82.0, known, 3, drift)
+    return Case(Load(streams), interval, 82.0, known, tokens, drift)
 
 
 def show(
@@ -87,7 +93,25 @@ def test_an_unknown_acceptance_is_said_and_not_guessed() -> None:
     text = show(decide([make_case(0.8, length=None)]))
 
     assert "does not say how much is accepted" in text
+    assert "Whether the drafter or the step is to blame cannot be told" in text
     assert "perfect" not in text
+
+
+def test_what_was_not_looked_at_is_not_excluded() -> None:
+    text = show(decide([make_case(0.8, length=2.5, tokens=None)]))
+
+    assert "Neither" not in text
+    assert "Whether the drafter or the step is to blame cannot be told" in text
+
+
+def test_a_drafter_near_its_best_loses_only_where_it_is_slower() -> None:
+    slower = show(decide([make_case(0.9, length=1.55, tokens=1)]))
+    equal = show(
+        decide([replace(make_case(1, length=1.6, tokens=1), speed_up=Estimate(0.99, 0.98, 1.01))])
+    )
+
+    assert "it is near its best, and loses." in slower
+    assert "it is near its best, and that is no gain worth having." in equal
 
 
 @given(st.floats(0.2, 0.999), LENGTHS, st.integers(1, 64))

@@ -10,6 +10,7 @@ from firedup.core.sequential import Side
 from firedup.core.speedup import Speedup
 from firedup.view.quantity import render_estimate
 
+_UNTOLD = "Whether the drafter or the step is to blame cannot be told."
 _MOSTLY = 0.5  # of the variance: then it is drift that keeps a verdict open
 
 
@@ -26,6 +27,8 @@ def say_reasons(one: Decision, accuracy: float | None = None) -> Iterator[str]:
         yield _say_open(one)
     if figures is None:
         yield "The server does not say how much is accepted: what a step costs is not known."
+        if one.side in (Side.NO_GAIN, Side.SLOWER) and one.pays_at is None:
+            yield _UNTOLD
         return
     yield _say_lengths(one, figures)
     yield (
@@ -105,7 +108,13 @@ def _say_levers(one: Decision, figures: Speedup) -> Iterator[str]:
             " tokens."
         )
     if one.advice is Advice.DO_NOT_USE:
-        yield "Neither low acceptance nor a dear step explains it: it is near its best, and loses."
+        is_excluded = one.is_acceptance_low is False and one.is_step_dear is False
+        yield _say_near_its_best(one.side) if is_excluded else _UNTOLD
+
+
+def _say_near_its_best(side: Side) -> str:
+    end = "and loses" if side is Side.SLOWER else "and that is no gain worth having"
+    return f"Neither low acceptance nor a dear step explains it: it is near its best, {end}."
 
 
 def _say_accuracy(accuracy: float, figures: Speedup) -> str:
