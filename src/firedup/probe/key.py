@@ -29,6 +29,10 @@ class ApiKey:
         """The value of the Authorization header."""
         return f"Bearer {self._secret}"
 
+    def hand_over(self) -> str:
+        """The key itself, for a pipe to a client elsewhere; never for a file or a command line."""
+        return self._secret
+
     def blot(self, text: str) -> str:
         """`text` without the key, which servers quote when they refuse it."""
         return text.replace(self._secret, "…")

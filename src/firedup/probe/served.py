@@ -22,7 +22,8 @@ from firedup.core.serverinfo import (
     read_vllm,
 )
 from firedup.core.simulated import SIMULATED
-from firedup.probe.client import Client, Fetched
+from firedup.probe.asker import Asker
+from firedup.probe.client import Fetched
 
 _OK, _FORBIDDEN = 200, (401, 403)
 _ROUTES = {"sglang": "/generate", "vllm": "/v1/completions", "llama-cpp": "/v1/completions"}
@@ -55,7 +56,7 @@ class Served:
         return self.info.model
 
 
-async def ask_served(client: Client, *, engine: str | None = None) -> Served:
+async def ask_served(client: Asker, *, engine: str | None = None) -> Served:
     """Who answers at the address of `client`; `engine` is believed where it does not say itself.
 
     UsageError when nobody does, or when it wants a key that it did not get.
@@ -89,7 +90,7 @@ async def ask_served(client: Client, *, engine: str | None = None) -> Served:
     return Served(info, route, has_metrics, counts_requests=route.endswith("/generate"))
 
 
-def _refuse_without_key(client: Client, *answers: Fetched) -> None:
+def _refuse_without_key(client: Asker, *answers: Fetched) -> None:
     """UsageError when one of these was refused for want of the right key."""
     refused = next((one for one in answers if one.status in _FORBIDDEN), None)
     if refused is not None:
@@ -100,7 +101,7 @@ def _refuse_without_key(client: Client, *answers: Fetched) -> None:
         )
 
 
-async def take_look(client: Client, served: Served) -> Look | None:
+async def take_look(client: Asker, served: Served) -> Look | None:
     """The server's counters since its start; None where they cannot be looked at."""
     if not served.has_counters:
         return None

@@ -13,8 +13,8 @@ from firedup.core.counter import Rise
 from firedup.core.measured import Arm, Cell, Conditions, Load, Request
 from firedup.core.prompt import Prompt
 from firedup.core.warmup import mark_warm_up
+from firedup.probe.asker import Asker
 from firedup.probe.call import Call, make_call
-from firedup.probe.client import Client
 from firedup.probe.served import Served, acceptance_of_cell, rise_of, take_look
 
 _NS = 1_000_000_000
@@ -53,7 +53,7 @@ class Side:
     """An arm while it is measured."""
 
     name: str
-    client: Client
+    client: Asker
     served: Served
     conditions: Conditions
     wall_ns: int = field(default_factory=time.time_ns)

@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 
 from firedup.core.completion import Generation
-from firedup.core.error import UsageError
 from firedup.core.measured import Conditions
 from firedup.core.simulated import find_simulation
+from firedup.probe.asker import Asker
 from firedup.probe.client import Client
 from firedup.probe.key import ApiKey
 from firedup.probe.served import Served, ask_served
-from firedup.probe.target import make_target
 from firedup.probe.tls import Trust
-from firedup.probe.url import ServerUrl, parse_url
-from firedup.session.linked import Patience
+from firedup.probe.url import parse_url
+from firedup.session.asking import open_asker
 from firedup.session.open import open_host
 from firedup.session.probing import Side
 from firedup.session.registry import Run, find_run
-from firedup.session.tunnel import LOOPBACK, Opened, Tunnel, find_port
 
 _ADDRESS = re.compile(r"\w+://.*|[\w.\-]+:\d+(/.*)?|\[[0-9a-fA-F:]+\]:\d+(/.*)?")
 # Environment that changes how fast the same server is.
@@ -64,29 +61,26 @@ async def open_side(
 ) -> AsyncIterator[OpenedSide]:
     """The server that `text` names, asked what it is. UsageError when it cannot be asked.
 
-    The server of a run on another host is reached through a tunnel, which its times then include.
+    The server of a run on another host is asked by a client there; where none can run, through a
+    tunnel, which its times then include.
     """
     async with AsyncExitStack() as stack:
         run: Run | None = None
         through, host = "direct", "local"
+        client: Asker
         if is_address(text):
-            url = parse_url(text)
+            client = Client(parse_url(text), key=opening.key, trust=opening.trust)
+            await stack.enter_async_context(client)
         else:
             agent = await stack.enter_async_context(open_host(opening.host))
             run, host = await find_run(agent, text), agent.host.name
-            port = await find_port(agent, run)
-            scheme = "https" if run.spec.has_tls else "http"
-            url = ServerUrl(scheme, make_target(agent, run.spec, None).address, port)
-            if not agent.host.is_local:
-                tunnel = Tunnel(agent, run, port, say=opening.say)
-                url = await stack.enter_async_context(_tunnelled(tunnel, scheme))
-                through = "tunnel"
-        client = Client(url, key=opening.key, trust=opening.trust)
-        await stack.enter_async_context(client)
+            client, through = await stack.enter_async_context(
+                open_asker(agent, run, key=opening.key, trust=opening.trust, say=opening.say)
+            )
         engine = opening.engine or (run.spec.engine if run else None)
         served = _with_simulation(await ask_served(client, engine=engine), run)
         conditions = conditions_of(served, generation, run, host=host, through=through)
-        yield OpenedSide(Side(name, client, served, conditions), str(url), host, run)
+        yield OpenedSide(Side(name, client, served, conditions), str(client.url), host, run)
 
 
 def _with_simulation(served: Served, run: Run | None) -> Served:
@@ -96,24 +90,6 @@ def _with_simulation(served: Served, run: Run | None) -> Served:
     environment = run.manifest.env if run else None
     why = find_simulation(run.manifest.argv if run else served.info.launch, environment)
     return replace(served, info=replace(served.info, simulated=why))
-
-
-@asynccontextmanager
-async def _tunnelled(tunnel: Tunnel, scheme: str) -> AsyncIterator[ServerUrl]:
-    """A port of this machine, for as long as it is wanted."""
-    opened: asyncio.Future[Opened] = asyncio.get_running_loop().create_future()
-    running = asyncio.ensure_future(
-        tunnel.run(bind=LOOPBACK, port=0, tell=opened.set_result, patience=Patience())
-    )
-    try:
-        await asyncio.wait((opened, running), return_when=asyncio.FIRST_COMPLETED)
-        if not opened.done():
-            await running
-            raise UsageError("the server has ended")
-        yield ServerUrl(scheme, LOOPBACK, opened.result().port)
-    finally:
-        running.cancel()
-        await asyncio.wait((running,))
 
 
 def conditions_of(

@@ -1,0 +1,129 @@
+"""Whoever asks the server of a run: a client on its own host, else one through a tunnel."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+
+from firedup.core.error import FiredupError, HostError, UsageError
+from firedup.host.base import LinkError
+from firedup.host.link import Agent
+from firedup.probe.asker import Asker
+from firedup.probe.client import Client
+from firedup.probe.farclient import FarClient
+from firedup.probe.farpython import find_python
+from firedup.probe.farzip import OLDEST
+from firedup.probe.key import ApiKey
+from firedup.probe.target import Target, make_target
+from firedup.probe.tls import Trust
+from firedup.probe.url import ServerUrl
+from firedup.profile.load import load_catalogue
+from firedup.session.linked import LinkSpeaker, Patience, give_up, run_linked
+from firedup.session.registry import Run
+from firedup.session.tunnel import LOOPBACK, Opened, Tunnel, find_port
+
+START_S = 30.0
+
+
+@asynccontextmanager
+async def open_asker(
+    agent: Agent,
+    run: Run,
+    *,
+    key: ApiKey | None,
+    trust: Trust | None,
+    say: Callable[[str], None],
+) -> AsyncIterator[tuple[Asker, str]]:
+    """A client of the server of `run`, and how it is reached: "direct", "host" or "tunnel".
+
+    `say` is told why it is a tunnel. UsageError when the server has ended, LinkError when the host
+    is not reached any more.
+    """
+    port = await find_port(agent, run)
+    scheme = "https" if run.spec.has_tls else "http"
+    target = make_target(
+        agent, run.spec, load_catalogue().profile(run.spec.engine), run_folder=run.folder
+    )
+    url = ServerUrl(scheme, target.address, port)
+    async with AsyncExitStack() as stack:
+        if agent.host.is_local:
+            near = await stack.enter_async_context(Client(url, key=key, trust=trust))
+            yield near, "direct"
+            return
+        try:
+            far = await stack.enter_async_context(_far(agent, run, target, url, key, say))
+        except LinkError:
+            raise
+        except FiredupError as error:
+            say(f"{error.what}; the server is asked through a tunnel, and times include its delay")
+        else:
+            yield far, "host"
+            return
+        tunnel = Tunnel(agent, run, port, say=say)
+        here = await stack.enter_async_context(_tunnelled(tunnel, scheme))
+        near = await stack.enter_async_context(Client(here, key=key, trust=trust))
+        yield near, "tunnel"
+
+
+@asynccontextmanager
+async def _far(
+    agent: Agent,
+    run: Run,
+    target: Target,
+    url: ServerUrl,
+    key: ApiKey | None,
+    say: Callable[[str], None],
+) -> AsyncIterator[FarClient]:
+    """A client on the host. FiredupError when it does not start there."""
+    server = run.state.server
+    python = await find_python(agent, server_pid=server.pid if server else None)
+    if python is None:
+        oldest = ".".join(map(str, OLDEST))
+        raise HostError(f"{agent.host.name} has no Python {oldest} or later for the client")
+    client = FarClient(url, key=key, key_from=target.key)
+    serving = asyncio.ensure_future(_serve(client, agent, python, say))
+    rising = asyncio.ensure_future(client.up.wait())
+    try:
+        await asyncio.wait((serving, rising), timeout=START_S, return_when=asyncio.FIRST_COMPLETED)
+        if serving.done():
+            serving.result()
+        if not client.up.is_set():
+            raise HostError(f"the client on {agent.host.name} did not start within {START_S:g} s")
+        yield client
+    finally:
+        for task in (serving, rising):
+            task.cancel()
+        await asyncio.wait((serving, rising))
+        _ = serving.cancelled() or serving.exception()  # requests had it as their error
+
+
+async def _serve(client: FarClient, agent: Agent, python: str, say: Callable[[str], None]) -> None:
+    """Have the client served over one link after the other, until it is of no use."""
+    patience = Patience()
+    try:
+        await run_linked(
+            agent, lambda linked: client.serve(linked, python), LinkSpeaker(say), patience
+        )
+        raise give_up(agent, patience)
+    except FiredupError as error:
+        client.give_up(error.what if error.evidence is None else f"{error.what}: {error.evidence}")
+        raise
+
+
+@asynccontextmanager
+async def _tunnelled(tunnel: Tunnel, scheme: str) -> AsyncIterator[ServerUrl]:
+    """A port of this machine, for as long as it is wanted."""
+    opened: asyncio.Future[Opened] = asyncio.get_running_loop().create_future()
+    running = asyncio.ensure_future(
+        tunnel.run(bind=LOOPBACK, port=0, tell=opened.set_result, patience=Patience())
+    )
+    try:
+        await asyncio.wait((opened, running), return_when=asyncio.FIRST_COMPLETED)
+        if not opened.done():
+            await running
+            raise UsageError("the server has ended")
+        yield ServerUrl(scheme, LOOPBACK, opened.result().port)
+    finally:
+        running.cancel()
+        await asyncio.wait((running,))
