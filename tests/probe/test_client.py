@@ -113,6 +113,32 @@ async def test_as_many_connections_are_kept_as_there_were_requests_at_once() -> 
     assert speaker.connections == 4
 
 
+async def test_a_chunk_that_is_none_after_a_good_one_is_an_error_of_its_request(
+    has_own_parser: bool,
+) -> None:
+    async with speak(saying(STREAM + chunk(event("a")) + b"ZZZ\r\n")) as speaker:
+        request = await ask(speaker, has_own_parser=has_own_parser)
+
+    assert request.error is not None
+    assert "no HTTP/1.1" in request.error
+
+
+async def test_what_timed_out_is_not_asked_again() -> None:
+    """Though the connection had answered before: the server is still at work on it."""
+    limits = Limits(first_s=0.05)
+    async with (
+        speak(saying(WHOLE), saying(b"")) as speaker,
+        Client(parse_url(speaker.url), limits=limits) as client,
+    ):
+        first = await client.complete(CALL)
+        second = await client.complete(CALL)
+
+    assert first.error is None
+    assert second.error is not None
+    assert "no text within 0.05 s" in second.error
+    assert len(speaker.heads) == 2
+
+
 async def test_a_connection_that_went_stale_is_replaced_without_a_word() -> None:
     async with (
         speak(closing(WHOLE), saying(WHOLE)) as speaker,

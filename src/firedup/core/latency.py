@@ -13,7 +13,8 @@ class Timing:
     """When the pieces of one answer came, in nanoseconds of the clock that they were stamped by.
 
     `first_tokens` came with the first piece and `most_tokens` with the fullest one; None when the
-    server does not count per piece. `longest_gap_ns` is the longest wait between two pieces.
+    server does not count per piece. `longest_gap_ns` is the longest wait between two pieces, and
+    `arrivals` how many different moments there were.
     """
 
     first_ns: int
@@ -22,6 +23,7 @@ class Timing:
     first_tokens: int | None = None
     most_tokens: int | None = None
     longest_gap_ns: int | None = None
+    arrivals: int = 1
 
 
 def time_pieces(at_ns: Sequence[int], totals: Sequence[int | None]) -> Timing | None:
@@ -40,6 +42,7 @@ def time_pieces(at_ns: Sequence[int], totals: Sequence[int | None]) -> Timing | 
         first_tokens=totals[0],
         most_tokens=max(counts) if counts else None,
         longest_gap_ns=longest_ns,
+        arrivals=len(set(at_ns)),
     )
 
 

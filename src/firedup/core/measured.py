@@ -10,6 +10,7 @@ from firedup.core.counter import Rise
 from firedup.core.model import Acceptance
 
 _NS = 1_000_000_000
+_MANY_EVENTS, _FEW_ARRIVALS = 8, 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,7 @@ class Request:
     many pieces they came in, which speculation makes fewer. `first_tokens`: how many came with the
     first piece, and `most_tokens` with the fullest one; None when the server does not say.
     `longest_gap_ns` is the longest wait between two pieces, `gaps_ns` the time between tokens where
-    it is known and was asked for. `counts` are the request's own counters of speculation. `error`
+    it is known and was asked for. `arrivals`: at how many different moments they came. `counts` are the request's own counters of speculation. `error`
     says why there is no answer, and then the times may be None.
     """
 
@@ -49,6 +50,7 @@ class Request:
     most_tokens: int | None = None
     longest_gap_ns: int | None = None
     gaps_ns: tuple[int, ...] | None = None
+    arrivals: int | None = None
     counts: Counts | None = None
     finish: str | None = None  # "length", "stop"; as the server names it
     text: str = ""
@@ -62,12 +64,19 @@ class Request:
         return (self.first_ns - self.begun_ns) / _NS if self.first_ns is not None else None
 
     @property
+    def is_burst(self) -> bool:
+        """Whether many pieces came at so few moments that their times say nothing."""
+        arrivals = self.arrivals
+        return arrivals is not None and self.events >= _MANY_EVENTS and arrivals < _FEW_ARRIVALS
+
+    @property
     def tpot_s(self) -> float | None:
         """Time per output token after the first piece; None with fewer than two pieces.
 
-        The tokens of the first piece came with the prefill's end and are not divided by.
+        The tokens of the first piece came with the prefill's end and are not divided by. None also
+        where all came in a burst or two: a client that was late knows nothing of the server's pace.
         """
-        if self.first_ns is None or self.last_ns is None or self.tokens is None:
+        if self.first_ns is None or self.last_ns is None or self.tokens is None or self.is_burst:
             return None
         later = self.tokens - (self.first_tokens or 1)
         return (self.last_ns - self.first_ns) / _NS / later if later > 0 else None

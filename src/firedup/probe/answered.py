@@ -79,6 +79,7 @@ def _with_stream(request: Request, exchange: Exchange, call: Call, error: str | 
         first_tokens=timing.first_tokens if timing else None,
         most_tokens=timing.most_tokens if timing else None,
         longest_gap_ns=timing.longest_gap_ns if timing else None,
+        arrivals=timing.arrivals if timing else None,
         gaps_ns=token_gaps_ns(reader.at_ns, reader.totals) if timing and call.keeps_gaps else None,
         counts=count_meta(reader.details),
         finish=reader.finish,

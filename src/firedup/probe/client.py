@@ -150,11 +150,12 @@ class Client:
                 raise
             finally:
                 self._busy.discard(connection)
+            is_stale = is_used and problem is not None and connection.is_stale
             if connection.is_reusable:
                 self._idle.append(connection)
             else:
                 connection.close()
-            if not (is_used and problem and connection.is_unanswered):
+            if not is_stale:
                 return exchange, begun_ns, problem
 
     def _idle_one(self) -> Connection | None:

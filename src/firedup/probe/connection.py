@@ -47,6 +47,8 @@ class Connection(asyncio.BufferedProtocol):
         self.is_reusable = False
         self.answers = 0
         self.is_unanswered = False  # not one byte has come for the newest request
+        self._was_closed_here = False
+        self._was_lost = False
 
     def send(self, request: bytes, exchange: Exchange) -> asyncio.Future[str | None]:
         """Send `request`, fill `exchange` with its answer, and tell when that is over.
@@ -57,6 +59,7 @@ class Connection(asyncio.BufferedProtocol):
         self._done = asyncio.get_running_loop().create_future()
         self.is_unanswered = True
         if self._transport is None or self._transport.is_closing():
+            self._was_lost = True
             self._done.set_result(_CLOSED)
             return self._done
         self._exchange = exchange
@@ -70,11 +73,17 @@ class Connection(asyncio.BufferedProtocol):
 
     def give_up(self, why: str) -> None:
         """End the exchange under way, for that reason."""
+        self._was_closed_here = True
         self._end(why)
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether the server closed it before it answered: the request may be sent anew."""
+        return self.is_unanswered and self._was_lost and not self._was_closed_here
 
     def close(self) -> None:
         """Close it at once, whatever is under way."""
-        self.is_reusable = False
+        self.is_reusable, self._was_closed_here = False, True
         if self._transport is not None:
             self._transport.abort()
 
@@ -99,6 +108,8 @@ class Connection(asyncio.BufferedProtocol):
         except PARSER_ERRORS as error:
             began = bytes(self._memory[: min(nbytes, 40)]).decode("latin-1")
             shown = "" if self._has_head else f"; it begins with {began!r}"
+            if self._exchange is not None:
+                self._exchange.mark(now, nbytes)  # good parts may have come before the bad one
             self._end(f"the answer is no HTTP/1.1 ({error}){shown}")
             return
         exchange = self._exchange
@@ -124,7 +135,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The connection is gone, which ends bodies of unsaid length in a good way."""
-        self.is_reusable = False
+        self.is_reusable, self._was_lost = False, True
         if exc is None and self._has_head and not self._has_end:
             self._end(None)
         else:
