@@ -56,7 +56,11 @@ def test_a_name_means_the_newest_measurement_of_that_run(tmp_path: Path) -> None
         save_probe(tmp_path, StoredProbe(probe_id, arm(), "u", "local", f"run-{number}", name))
 
     assert [path.stem[7] for path in list_probes(tmp_path)] == ["3", "2", "1"]
-    for text, number in (("plain", 2), ("run-1", 1), ("20261133-000000-aaaa", 3)):
+    assert find_probe(tmp_path, "plain~2") is None
+    (tmp_path / "20261139-other.json").write_text("{}")
+    (tmp_path / "20261140-torn.json").write_text('{"run"')
+    known = (("plain", 2), ("plain~1", 1), ("run-1", 1), ("20261133-000000-aaaa", 3))
+    for text, number in known:
         found = find_probe(tmp_path, text)
         assert found is not None
         assert found.run == f"run-{number}"
@@ -75,6 +79,13 @@ def test_a_file_that_is_no_measurement_is_refused_in_words(tmp_path: Path) -> No
         find_probe(tmp_path, str(path))
     with pytest.raises(UsageError, match="cannot be read"):
         find_probe(tmp_path, str(tmp_path / "missing.json"))
+
+
+def test_a_measurement_of_another_version_is_refused(tmp_path: Path) -> None:
+    path = save_probe(tmp_path, StoredProbe("1", arm(), "u", schema=2))
+
+    with pytest.raises(UsageError, match="another version of firedup"):
+        load_probe(path)
 
 
 def test_a_folder_that_cannot_be_made_is_said(tmp_path: Path) -> None:

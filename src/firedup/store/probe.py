@@ -65,7 +65,7 @@ def save_probe(folder: Path, probe: StoredProbe) -> Path:
 def load_probe(path: Path) -> StoredProbe:
     """Read one. UsageError when `path` holds none."""
     try:
-        return msgspec.json.decode(path.read_bytes(), type=StoredProbe)
+        found = msgspec.json.decode(path.read_bytes(), type=StoredProbe)
     except OSError as error:
         raise UsageError(f"{path} cannot be read", why=error.strerror) from None
     except msgspec.MsgspecError as error:
@@ -74,6 +74,12 @@ def load_probe(path: Path) -> StoredProbe:
             why=str(error),
             todo="Name a file that firedup probe wrote.",
         ) from None
+    if found.schema != SCHEMA:
+        raise UsageError(
+            f"{path} was written by another version of firedup (schema {found.schema})",
+            todo="Measure again, or use that version.",
+        )
+    return found
 
 
 def list_probes(folder: Path) -> tuple[Path, ...]:
@@ -82,14 +88,36 @@ def list_probes(folder: Path) -> tuple[Path, ...]:
 
 
 def find_probe(folder: Path, text: str) -> StoredProbe | None:
-    """The measurement with this id or file, or the newest of a run with this id or name."""
+    """The measurement with this id or file, or the newest of a run with this id or name.
+
+    `name~1` is the one before. Files in `folder` that hold no measurement are passed over.
+    """
     if text.endswith(".json") or os.sep in text:
         return load_probe(Path(text))
+    name, _, back = text.partition("~")
+    skipped = int(back) if back.isdigit() else 0
     for path in list_probes(folder):
         if path.stem == text:
             return load_probe(path)
     for path in list_probes(folder):
-        probe = load_probe(path)
-        if text in (probe.run, probe.name):
-            return probe
+        if name not in _labels_of(path):
+            continue
+        if skipped == 0:
+            return load_probe(path)
+        skipped -= 1
     return None
+
+
+class _Labels(msgspec.Struct):
+    """Of a file only what it is called by: the answers in it may be long."""
+
+    run: str | None = None
+    name: str | None = None
+
+
+def _labels_of(path: Path) -> tuple[str, ...]:
+    try:
+        found = msgspec.json.decode(path.read_bytes(), type=_Labels)
+    except (OSError, msgspec.MsgspecError):
+        return ()
+    return tuple(label for label in (found.run, found.name) if label)
