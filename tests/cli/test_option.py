@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from firedup.cli.figure import Figure
 from firedup.cli.option import NEVER, Duration, Pattern, Variable, parse_duration, read_limit
 
 
@@ -45,6 +46,25 @@ def test_never_is_no_limit() -> None:
     assert NEVER > 1e18
     with pytest.raises(click.BadParameter):
         Duration()("never")
+
+
+@pytest.mark.parametrize("text", ["9" * 400, "99999999d"])
+def test_no_duration_is_longer_than_a_life(text: str) -> None:
+    with pytest.raises(ValueError, match="is longer than"):
+        parse_duration(text)
+
+
+def test_a_time_may_have_to_be_long_enough() -> None:
+    assert Duration(least_s=1)("1s") == 1
+    with pytest.raises(click.BadParameter, match="too short"):
+        Duration(least_s=1)("0")
+
+
+@pytest.mark.parametrize("text", ["nan", "inf", "-inf", "1e400", "0", "-1", "x", "", "1001"])
+def test_a_number_is_finite_and_within_its_limits(text: str) -> None:
+    assert Figure(0.5, 1000)("1e3") == 1000
+    with pytest.raises(click.BadParameter, match=r"is not between 0.5 and 1,000|is no number"):
+        Figure(0.5, 1000)(text)
 
 
 def test_a_variable_is_cut_at_its_first_equals_sign() -> None:

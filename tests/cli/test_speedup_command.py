@@ -42,7 +42,17 @@ def test_programs_get_the_keys_that_are_documented(shell: Shell) -> None:
         (("--baseline", "82", "--speed", "52"), "two of speed, acceptance length and step time"),
         ((*FIGURES[1:], "--what-if", "luck=2"), "'luck=2' is no assumption"),
         ((*FIGURES[1:], "--draft-tokens", "3", "--what-if", "accept=9"), "4 at most"),
-        (("--baseline", "0", "--speed", "52", "--accept", "2"), "0 is not in the range x>0"),
+        (("--baseline", "0", "--speed", "52", "--accept", "2"), "0 is not between 0.001 and"),
+        (("--baseline", "inf", "--speed", "52", "--accept", "2"), "inf is not between 0.001"),
+        (("--baseline", "nan", "--speed", "52", "--accept", "2"), "nan is not between 0.001"),
+        (("--baseline", "82", "--speed", "1e9", "--accept", "2"), "1e9 is not between 0.001"),
+        (("--baseline", "82", "--speed", "52", "--accept", "x"), "'x' is no number"),
+        (("--baseline", "82", "--speed", "52", "--accept", "0.5"), "0.5 is not between 1 and"),
+        (("--baseline", "82", "--speed", "52", "--step", "inf"), "'inf' is no time of a step"),
+        (("--baseline", "82", "--speed", "52", "--step", "0ms"), "between 0.001 ms and 10000 s"),
+        (("--baseline", "82", "--speed", "1e6", "--step", "99s"), "no step gives 99000000 tokens"),
+        ((*FIGURES[1:], "--what-if", "step=0"), "between 0.001 ms and 10000 s"),
+        ((*FIGURES[1:], "--what-if", "speed=0"), "0 is not between 0.001 and"),
     ],
 )
 def test_figures_that_cannot_be_are_refused(
@@ -53,3 +63,23 @@ def test_figures_that_cannot_be_are_refused(
     assert done.status == 2
     assert words in done.err
     assert "Traceback" not in done.err
+
+
+@pytest.mark.parametrize("step", ["28.8", "28.8ms", "28.8 ms", "0.0288s"])
+def test_the_time_of_a_step_has_its_unit_in_both_places(shell: Shell, step: str) -> None:
+    words = ("speedup", "--baseline", "82", "--speed", "52", "--step", step)
+    done = shell.run(*words, "--what-if", f"step={step}", "--json")
+    result = json.loads(done.out)
+
+    assert round(result["step_s"], 5) == 0.0288
+    assert round(result["what_if"][0]["step_s"], 5) == 0.0288
+
+
+def test_figures_that_do_not_belong_together_are_told_so(shell: Shell) -> None:
+    words = ("speedup", "--baseline", "82", "--speed", "200", "--accept", "1.5")
+    done, told = shell.run(*words), json.loads(shell.run(*words, "--json").out)
+
+    assert "do not belong together" in done.out
+    assert "(7.5 ms) cheaper than a plain one (12.2 ms)" in done.out
+    assert "pays from" not in done.out
+    assert "do not belong together" in told["doubt"]

@@ -10,6 +10,7 @@ import click
 
 from firedup.cli import option
 from firedup.cli.command import command as make_command
+from firedup.cli.figure import Figure
 
 if TYPE_CHECKING:
     from firedup.demo.screen import Screen
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--speed",
-    type=click.FloatRange(0, min_open=True),
+    type=Figure(0.001, 1e6),
     default=60.0,
     metavar="N",
     help="Replay so many times as fast as recorded, else 60.",

@@ -19,6 +19,7 @@ else:  # click before 8.2 has no type argument here
 _F = TypeVar("_F", bound=Callable[..., Any])
 _PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+LONGEST_S = 36_500 * _SECONDS["d"]
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 HOST_VARIABLE = "FIREDUP_HOST"
 _PLACES = "box or user@ip (SSH), docker:NAME, k8s:NS/POD, slurm:JOB, or ssh:box,docker:NAME"
@@ -28,19 +29,23 @@ def parse_duration(text: str) -> float:
     """Seconds of "90", "90s", "30m", "1h30m", "2d", "250ms". Raises ValueError."""
     word = text.strip().lower().replace(" ", "")
     if re.fullmatch(r"\d+(?:\.\d+)?", word):
-        return float(word)
+        word += "s"
     if not word or _PART.sub("", word):
         raise ValueError(f"{text!r} is no duration; such as 90s, 30m, 1h30m or 2d")
-    return sum(float(number) * _SECONDS[unit] for number, unit in _PART.findall(word))
+    seconds = sum(float(number) * _SECONDS[unit] for number, unit in _PART.findall(word))
+    if seconds > LONGEST_S:
+        raise ValueError(f"{text!r} is longer than {LONGEST_S / _SECONDS['d']:,.0f} days")
+    return seconds
 
 
 class Duration(_Kind):
-    """Seconds as a float; with `takes_never`, None for "never"."""
+    """Seconds as a float, `least_s` or more; with `takes_never`, None for "never"."""
 
     name = "duration"
 
-    def __init__(self, *, takes_never: bool = False) -> None:
+    def __init__(self, *, takes_never: bool = False, least_s: float = 0.0) -> None:
         self._takes_never = takes_never
+        self._least_s = least_s
 
     def convert(
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
@@ -51,9 +56,12 @@ class Duration(_Kind):
         if self._takes_never and value.lower() in ("never", "none"):
             return NEVER
         try:
-            return parse_duration(value)
+            seconds = parse_duration(value)
         except ValueError as error:
             self.fail(f"{error}{', or never' if self._takes_never else ''}", param, ctx)
+        if seconds < self._least_s:
+            self.fail(f"{value!r} is too short; {self._least_s:g}s is the least", param, ctx)
+        return seconds
 
 
 # click takes None for "not given", so that a limit which was taken away needs a value of its own.

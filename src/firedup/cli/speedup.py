@@ -6,8 +6,10 @@ import click
 
 from firedup.cli import option
 from firedup.cli.command import command as make_command
+from firedup.cli.figure import Figure
+from firedup.core.speedup import LENGTHS, SPEEDS
 
-_ABOVE_0 = click.FloatRange(0, min_open=True)
+_SPEED, _LENGTH = Figure(*SPEEDS), Figure(*LENGTHS)
 
 
 @make_command(
@@ -18,18 +20,18 @@ _ABOVE_0 = click.FloatRange(0, min_open=True)
 )
 @click.option(
     "--baseline",
-    type=_ABOVE_0,
+    type=_SPEED,
     required=True,
     metavar="TOK/S",
     help="Tokens a second of one stream without a drafter.",
 )
-@click.option("--speed", type=_ABOVE_0, metavar="TOK/S", help="The same with the drafter.")
+@click.option("--speed", type=_SPEED, metavar="TOK/S", help="The same with the drafter.")
 @click.option(
-    "--accept", type=_ABOVE_0, metavar="LENGTH", help="Acceptance length, the bonus token counted."
+    "--accept", type=_LENGTH, metavar="LENGTH", help="Acceptance length, the bonus token counted."
 )
-@click.option("--step", "step_ms", type=_ABOVE_0, metavar="MS", help="Time of a step.")
+@click.option("--step", metavar="TIME", help="Time of a step: 28.8ms or 0.0288s.")
 @click.option(
-    "--draft-tokens", type=click.IntRange(1), metavar="K", help="Tokens that a step drafts."
+    "--draft-tokens", type=click.IntRange(1, 999), metavar="K", help="Tokens that a step drafts."
 )
 @click.option(
     "--what-if",
@@ -44,7 +46,7 @@ def command(
     baseline: float,
     speed: float | None,
     accept: float | None,
-    step_ms: float | None,
+    step: str | None,
     draft_tokens: int | None,
     assumptions: tuple[str, ...],
     as_json: bool,
@@ -54,7 +56,7 @@ def command(
     Two of --speed, --accept and --step tell the third. Nothing is measured.
     """
     from firedup.core.error import UsageError
-    from firedup.core.speedup import assume, solve
+    from firedup.core.speedup import assume, parse_step, solve
     from firedup.view.record import render_json
     from firedup.view.speedup import record_speedup, render_speedup
 
@@ -63,7 +65,7 @@ def command(
             baseline,
             speed=speed,
             acceptance_length=accept,
-            step_s=None if step_ms is None else step_ms / 1000,
+            step_s=None if step is None else parse_step(step),
             draft_tokens=draft_tokens,
         )
         assumed = [(text.strip(), assume(found, text)) for text in assumptions]

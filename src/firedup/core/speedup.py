@@ -7,7 +7,14 @@ from dataclasses import dataclass, replace
 
 _CLOSE = 0.02  # given figures that agree within this are the same measurement, rounded
 
-_ASSUMPTION = re.compile(r"(accept|speed|step)=(\d+(?:\.\d+)?)(ms)?")
+# What a figure can be at all: what lies outside is a slip, and would be printed as nonsense.
+SPEEDS = (0.001, 1e7)  # tokens a second
+LENGTHS = (1.0, 1000.0)  # acceptance lengths
+STEPS_S = (1e-6, 1e4)
+
+_NUMBER = r"(?:\d+(?:\.\d*)?|\.\d+)"
+_ASSUMPTION = re.compile(rf"(accept|speed)=({_NUMBER})|step=(.+)")
+_STEP = re.compile(rf"({_NUMBER}) ?(ms|s)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +64,11 @@ class Speedup:
     def at_plain_step(self) -> float:
         """Tokens a second of this drafter if its step cost no more than a plain one."""
         return self.acceptance_length * self.baseline
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether a step with the drafter would be cheaper than one without, which does less."""
+        return self.step_ratio < 1 - _CLOSE
 
     @property
     def perfect(self) -> float | None:
@@ -112,14 +124,33 @@ def assume(found: Speedup, text: str) -> Speedup:
     Raises ValueError with a sentence when `text` is no such assumption, or an impossible one.
     """
     match = _ASSUMPTION.fullmatch(text.strip())
-    value = float(match[2]) if match else 0.0
-    if match is None or not value or (match[3] and match[1] != "step"):
+    if match is None:
         raise ValueError(f"{text!r} is no assumption")
+    if match[3] is not None:
+        return found.with_step(parse_step(match[3]))
     if match[1] == "accept":
-        return _checked(found.with_acceptance(value))
-    if match[1] == "step":
-        return found.with_step(value / 1000)
-    return _checked(found.with_speed(value))
+        return _checked(found.with_acceptance(_within(match[2], LENGTHS)))
+    return _checked(found.with_speed(_within(match[2], SPEEDS)))
+
+
+def parse_step(text: str) -> float:
+    """Seconds of "28.8ms", "0.0288s", and of "28.8", which are milliseconds. Raises ValueError."""
+    match = _STEP.fullmatch(text.strip())
+    if match is None:
+        raise ValueError(f"{text!r} is no time of a step; such as 28.8ms or 0.0288s")
+    step_s = float(match[1]) / (1 if match[2] == "s" else 1000)
+    low, high = STEPS_S
+    if not low <= step_s <= high:
+        raise ValueError(f"a step takes between {1000 * low:g} ms and {high:g} s, not {text}")
+    return step_s
+
+
+def _within(text: str, limits: tuple[float, float]) -> float:
+    low, high = limits
+    value = float(text)
+    if not low <= value <= high:
+        raise ValueError(f"{text} is not between {low:g} and {high:.0f}")
+    return value
 
 
 def _checked(one: Speedup) -> Speedup:
@@ -130,6 +161,8 @@ def _checked(one: Speedup) -> Speedup:
             f"an acceptance length is at least 1, the token that every step gives; these figures"
             f" mean {length:.2f}"
         )
+    if length > LENGTHS[1]:
+        raise ValueError(f"no step gives {length:.0f} tokens, which is what these figures mean")
     if one.draft_tokens is not None and length > most:
         raise ValueError(
             f"{one.draft_tokens} draft tokens give an acceptance length of {most} at most, and"

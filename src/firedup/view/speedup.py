@@ -20,15 +20,7 @@ def render_speedup(found: Speedup, assumed: Sequence[tuple[str, Speedup]] = ()) 
         ),
         "",
         f"{found.speed_up:.2f}x: {describe_speed_up(found.speed_up)}.",
-        (
-            f"A step costs {found.step_ratio:.2f} times a plain one, so the drafter pays from an"
-            f" acceptance length of {found.break_even:.2f} on."
-        ),
-        f"To double the speed at this step cost it takes {found.doubling:.2f}.",
-        (
-            f"If steps cost no more than plain ones, this drafter would give"
-            f" {found.at_plain_step:.0f} tok/s ({found.acceptance_length:.2f}x)."
-        ),
+        *_explain(found),
     ]
     if found.perfect is not None:
         perfect = found.perfect / found.baseline
@@ -42,6 +34,32 @@ def render_speedup(found: Speedup, assumed: Sequence[tuple[str, Speedup]] = ()) 
         width = max(len(name) for name, _ in assumed)
         lines += [f"{name:{width}}  {_describe(one)}" for name, one in assumed]
     return lines
+
+
+def _explain(found: Speedup) -> list[str]:
+    """What the cost of a step means, or that these figures cannot be of one server."""
+    if (doubt := _doubt(found)) is not None:
+        return [doubt, "Measure all of them on the same server, with one stream."]
+    return [
+        (
+            f"A step costs {found.step_ratio:.2f} times a plain one, so the drafter pays from an"
+            f" acceptance length of {found.break_even:.2f} on."
+        ),
+        f"To double the speed at this step cost it takes {found.doubling:.2f}.",
+        (
+            f"If steps cost no more than plain ones, this drafter would give"
+            f" {found.at_plain_step:.0f} tok/s ({found.acceptance_length:.2f}x)."
+        ),
+    ]
+
+
+def _doubt(one: Speedup) -> str | None:
+    if not one.is_doubtful:
+        return None
+    return (
+        f"These figures do not belong together: they make a step with the drafter"
+        f" ({_ms(one.step_s)}) cheaper than a plain one ({_ms(one.plain_step_s)})."
+    )
 
 
 def describe_speed_up(ratio: float) -> str:
@@ -66,6 +84,7 @@ def record_speedup(
         "tokens_per_s_at_plain_step": found.at_plain_step,
         "tokens_per_s_if_perfect": found.perfect,
         "draft_tokens": found.draft_tokens,
+        "doubt": _doubt(found),
         "what_if": [{"assumed": name, **_record(one)} for name, one in assumed],
     }
 
@@ -82,9 +101,10 @@ def _record(one: Speedup) -> dict[str, object]:
 
 
 def _describe(one: Speedup) -> str:
+    doubt = ", cheaper than a plain step: that cannot be" if one.is_doubtful else ""
     return (
         f"{_speed(one.speed)}  {one.speed_up:.2f}x, {describe_speed_up(one.speed_up)}"
-        f" (acceptance length {one.acceptance_length:.2f}, {_ms(one.step_s)} a step)"
+        f" (acceptance length {one.acceptance_length:.2f}, {_ms(one.step_s)} a step{doubt})"
     )
 
 
@@ -99,4 +119,4 @@ def _speed(per_s: float) -> str:
 
 
 def _ms(seconds: float) -> str:
-    return f"{1000 * seconds:.1f} ms"
+    return f"{1000 * seconds:.1f} ms" if seconds >= 1e-4 else f"{1000 * seconds:.4f} ms"
