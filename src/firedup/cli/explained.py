@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from firedup.core.error import FiredupError, UsageError
 from firedup.core.model import Explanation
 from firedup.core.rule import Matcher
-from firedup.host.address import parse_host
 from firedup.session.explain import Looking, explain_path
 
 Outcome = tuple[str, Explanation | FiredupError]
@@ -25,7 +24,7 @@ def explain_all(
 
     Raises HostError when the host cannot be reached at all.
     """
-    if host is None or parse_host(host).is_local:
+    if host is None or _is_here(host):
         for path in logs:
             try:
                 yield path, explain_path(path, matcher=matcher, engine=engine, looking=looking)
@@ -36,6 +35,12 @@ def explain_all(
 
     there = _explain_there(logs, host, matcher=matcher, engine=engine, looking=looking)
     yield from run_async(there)
+
+
+def _is_here(host: str) -> bool:
+    from firedup.host.address import parse_host
+
+    return parse_host(host).is_local
 
 
 async def _explain_there(

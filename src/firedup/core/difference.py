@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+from firedup.core.frozen import dataclass
 
 VERSION = "version"  # of the engine, as a change's name
 

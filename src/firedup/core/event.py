@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from firedup.core.frozen import dataclass
 from firedup.core.model import Acceptance, Ownership, Process, ServerSpec
 
 

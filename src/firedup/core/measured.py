@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from firedup.core.acceptance import Counts
 from firedup.core.counter import Rise
+from firedup.core.frozen import dataclass
 from firedup.core.model import Acceptance
 
 _NS = 1_000_000_000
@@ -34,8 +34,9 @@ class Request:
     many pieces they came in, which speculation makes fewer. `first_tokens`: how many came with the
     first piece, and `most_tokens` with the fullest one; None when the server does not say.
     `longest_gap_ns` is the longest wait between two pieces, `gaps_ns` the time between tokens where
-    it is known and was asked for. `arrivals`: at how many different moments they came. `counts` are the request's own counters of speculation. `error`
-    says why there is no answer, and then the times may be None.
+    it is known and was asked for. `arrivals`: at how many different moments the pieces came.
+    `counts` are the request's own counters of speculation. `error` says why there is no answer, and
+    then the times may be None.
     """
 
     prompt: str  # its id

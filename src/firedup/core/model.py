@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from firedup.core.difference import Comparison
+from firedup.core.frozen import dataclass
 from firedup.core.link import LinkState
 from firedup.core.node import NodeState
 from firedup.core.process import Process

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from firedup.core.event import (
     Accepted,
     Begun,
@@ -13,6 +11,7 @@ from firedup.core.event import (
     Exited,
     StopAsked,
 )
+from firedup.core.frozen import dataclass
 
 
 @dataclass(slots=True)

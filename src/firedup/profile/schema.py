@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from firedup.core.frozen import dataclass
 from firedup.core.model import Stage
 from firedup.core.rule import Rule
 
