@@ -72,9 +72,34 @@ def test_too_few_answers_are_told_and_not_judged() -> None:
         make_arm({Load(1): 0.01}, 9), make_arm({Load(1): 0.01}, 3), Design.SEQUENTIAL, share=1
     )
 
-    assert found.unmeasured == (Load(1),)
+    (one,) = found.unmeasured
+    assert one.load == Load(1)
+    assert one.why == "only 3 prompts were answered by both, and it takes 4"
     assert not found.is_over
     assert found.decisions == ()
+
+
+def test_a_load_that_the_baseline_was_not_asked_under_is_told() -> None:
+    both = {Load(1): 0.01, Load(8): 0.02}
+    found = judge_arms(make_arm({Load(1): 0.01}, 9), make_arm(both, 9), Design.SEQUENTIAL, share=1)
+
+    (one,) = found.unmeasured
+    assert (one.load, one.why) == (Load(8), "the baseline was not measured under it")
+    assert len(found.decisions) == 1
+
+
+def test_nothing_is_decided_before_the_probe_is_over() -> None:
+    before = make_arm({Load(1): 0.01, Load(8): 0.02}, 8)
+    slow = make_arm({Load(1): 0.02, Load(8): 0.04}, 8)
+    first, second = slow.cells
+    few = replace(slow, cells=(first, replace(second, requests=second.requests[:5])))
+
+    early = judge_arms(before, few, Design.SEQUENTIAL, share=0.1)
+    late = judge_arms(before, few, Design.SEQUENTIAL, share=1, before=early)
+
+    assert early.looks[Load(1)].outlook is Outlook.CERTAIN
+    assert [one.load for one in early.unmeasured] == [Load(8)]
+    assert (early.decisions, len(late.decisions)) == ((), 2)
 
 
 def test_acceptance_and_the_step_come_with_the_decision() -> None:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from firedup.core.accepted import evidence_of
 from firedup.core.comparable import Obstacle, find_obstacles
 from firedup.core.decision import Case, Crossing, Decision, decide, find_crossing
-from firedup.core.drift import learn_drift
+from firedup.core.drift import Drift, learn_drift
 from firedup.core.measured import Arm, Cell, Estimate, Load
-from firedup.core.pairing import Design, compare_arms, pair_prompts
+from firedup.core.pairing import FEWEST_PAIRS, Design, Difference, compare_arms, pair_prompts
 from firedup.core.rival import Evidence
 from firedup.core.sequential import FIRST_LOOK, Look, Outlook, Rules, take_look
 from firedup.core.simulated import is_made_up
@@ -18,14 +18,25 @@ from firedup.core.statistic import estimate
 
 
 @dataclass(frozen=True, slots=True)
+class Unmeasured:
+    """A load that nothing can be said of yet, and `why` not."""
+
+    load: Load
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class Judged:
-    """What follows from two arms. `unmeasured`: loads with too few answers of both to compare."""
+    """What follows from two arms: decisions, and loads of which nothing can be said.
+
+    `looks` are at each load that was compared. On the way there are no `decisions` yet.
+    """
 
     decisions: tuple[Decision, ...]
     looks: Mapping[Load, Look]
     crossing: Crossing | None = None
     obstacles: tuple[Obstacle, ...] = ()
-    unmeasured: tuple[Load, ...] = ()
+    unmeasured: tuple[Unmeasured, ...] = ()
 
     @property
     def is_over(self) -> bool:
@@ -49,29 +60,56 @@ def judge_arms(
 
     `share` is how much of the probe's budget is used, 1 at the end. `before` is what was judged
     after the round before: each look costs a part of the allowed error, so it must be handed on.
-    A load that was certain once is not looked at again. `evidence` on what else may make acceptance
-    low is that of the measurement, unless there is more.
+    A load that was certain once is not looked at again. Decisions follow when the probe is over.
+    `evidence` on what else may make acceptance low is that of the measurement, unless there is
+    more.
     """
     drift = learn_drift(baseline.cells + candidate.cells)
     looks: dict[Load, Look] = {}
-    cases: list[Case] = []
-    unmeasured: list[Load] = []
+    unmeasured: list[Unmeasured] = []
     for cell in candidate.cells:
         past = before.looks.get(cell.load) if before else None
-        # A speed that comes from made-up acceptance is nobody's, and no verdict follows from it.
-        other = baseline.at(cell.load) if not is_made_up(cell.acceptance) else None
         if past is None or past.outlook is Outlook.GO_ON:
-            found = compare_arms(other, cell, design, drift) if other else None
-            if found is not None and not _is_too_soon(found.prompts, past, share):
+            found = _compare(baseline.at(cell.load), cell, design, drift)
+            if isinstance(found, Difference) and not _is_too_soon(found.prompts, past, share):
                 past = take_look(found, past, share=share, rules=rules)
-        if past is None or other is None:
-            unmeasured.append(cell.load)
-            continue
-        looks[cell.load] = past
-        cases.append(_case(other, cell, past, candidate.conditions.draft_tokens))
+            elif past is None:
+                why = found if isinstance(found, str) else "it is too soon to look"
+                unmeasured.append(Unmeasured(cell.load, why))
+        if past is not None:
+            looks[cell.load] = past
+    found_so_far = Judged((), looks, unmeasured=tuple(unmeasured))
+    if share < 1 and not found_so_far.is_over:
+        return found_so_far
+    tokens = candidate.conditions.draft_tokens
+    cases = [
+        _case(other, cell, looks[cell.load], tokens)
+        for cell in candidate.cells
+        if cell.load in looks and (other := baseline.at(cell.load)) is not None
+    ]
     decisions = decide(cases, evidence=evidence or evidence_of(candidate), rules=rules)
     obstacles = find_obstacles(baseline.conditions, candidate.conditions)
-    return Judged(decisions, looks, find_crossing(decisions), obstacles, tuple(unmeasured))
+    crossing = find_crossing(decisions)
+    return replace(found_so_far, decisions=decisions, crossing=crossing, obstacles=obstacles)
+
+
+def _compare(
+    baseline: Cell | None, candidate: Cell, design: Design, drift: Drift
+) -> Difference | str:
+    """The two under one load; in words why they cannot be compared."""
+    if is_made_up(candidate.acceptance):
+        # A speed that comes from made-up acceptance is nobody's.
+        return "acceptance is made up by the server, and with it the speed"
+    if baseline is None:
+        return "the baseline was not measured under it"
+    found = compare_arms(baseline, candidate, design, drift)
+    if found is not None:
+        return found
+    pairs = len(pair_prompts(baseline, candidate))
+    if not pairs:
+        return "no prompt was answered by both"
+    answered = "1 prompt was" if pairs == 1 else f"{pairs} prompts were"
+    return f"only {answered} answered by both, and it takes {FEWEST_PAIRS}"
 
 
 def _is_too_soon(pairs: int, past: Look | None, share: float) -> bool:
