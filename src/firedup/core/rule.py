@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Protocol
 
+from firedup.core.frozen import dataclass
 from firedup.core.model import Line, Severity, Stage
 
 
