@@ -16,13 +16,14 @@ def test_pieces_of_several_tokens_have_their_times_and_counts() -> None:
         first_tokens=1,
         most_tokens=3,
         longest_gap_ns=60,
+        arrivals=3,
     )
 
 
 def test_without_counts_there_is_no_time_between_tokens() -> None:
     timing = time_pieces([100, 130], [None, None])
 
-    assert timing == Timing(100, 130, 2, longest_gap_ns=30)
+    assert timing == Timing(100, 130, 2, longest_gap_ns=30, arrivals=2)
     assert token_gaps_ns([100, 130], [None, None]) is None
     assert token_gaps_ns([100, 130], [1, None]) is None
 
