@@ -8,6 +8,7 @@ import click
 
 from firedup.cli import option
 from firedup.cli.command import command as make_command
+from firedup.cli.haste import loading
 
 
 @make_command(
@@ -60,15 +61,16 @@ def command(
     --json that is one object a line, which carries the path. The exit status is 0 when every log
     could be read; with --exit-status it is the gravest of the verdicts.
     """
-    from firedup.cli.explained import explain_all
-    from firedup.cli.knowledge import match_log, read_catalogue
-    from firedup.cli.paper import choose_output
-    from firedup.cli.status import gravest
-    from firedup.core.error import FiredupError
-    from firedup.session.explain import Looking
-    from firedup.session.status import status_of
+    with loading():
+        from firedup.cli.explained import explain_all
+        from firedup.cli.knowledge import match_log, read_catalogue
+        from firedup.cli.paper import choose_output
+        from firedup.cli.status import gravest
+        from firedup.core.error import FiredupError
+        from firedup.session.explain import Looking
+        from firedup.session.status import status_of
 
-    matcher = match_log(read_catalogue(profiles, engine=engine), engine)
+        matcher = match_log(read_catalogue(profiles, engine=engine), engine)
     paper = choose_output(no_color=no_color)
     statuses: list[int] = []
     looking = Looking(context, tail)

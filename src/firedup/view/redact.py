@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterable
+from functools import cache
 
 MARK = "[redacted]"
 # More of one line is never shown; cleaning takes time in proportion to the length.
@@ -54,90 +55,104 @@ _VARIABLE = (
 )
 _IN_QUERY = r"(?:token|key|sig|signature|auth|secret|password|pass|credential|code|session)"
 
-_RULES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
-    (re.compile(pattern), replacement)
-    for pattern, replacement in (
-        # --api-key X Y as items of a printed list ('--api-key', 'X', 'Y')
+# Words (as case folding leaves them, and without "i", which has strange capitals) of which every
+# match holds one, the pattern, and what takes its place. Most texts hold none of the words, and a
+# pattern is compiled when it is first needed: to compile them all takes longer than most logs.
+_NAMES = ("key", "pass", "secret", "token")
+_RULES: tuple[tuple[tuple[str, ...], str, str], ...] = (
+    # --api-key X Y as items of a printed list ('--api-key', 'X', 'Y')
+    (
+        _NAMES,
         (
-            (
-                rf"(?<![\w-])({_FLAG}['\"]\s?,\s?)(?!['\"]{_NEXT_FLAG}){_WORD}"
-                rf"(?:,\s?(?!['\"]-)['\"]{_NO_WORD}(?:[^'\"\\\n]|\\.)*+['\"])*"
-            ),
-            rf"\1{MARK}",
+            rf"(?<![\w-])({_FLAG}['\"]\s?,\s?)(?!['\"]{_NEXT_FLAG}){_WORD}"
+            rf"(?:,\s?(?!['\"]-)['\"]{_NO_WORD}(?:[^'\"\\\n]|\\.)*+['\"])*"
         ),
-        # --api-key X, --api-key=X, and several keys after one flag
+        rf"\1{MARK}",
+    ),
+    # --api-key X, --api-key=X, and several keys after one flag
+    (
+        _NAMES,
         (
-            (
-                rf"(?<![\w-])({_FLAG}(?:=|\s+))(?!{_NEXT_FLAG}){_NO_WORD}{_WORD}"
-                r"(?:(?:\s+[^\s'\"-][^\s'\"]*+){1,8}(?=\s+--?[a-z])"
-                r"|(?:\s+(?=[\w.+]{0,99}\d)(?=[\w.+]{0,99}[A-Za-z])[\w.+-]++(?!\S)){1,8})?"
-            ),
-            rf"\1{MARK}",
+            rf"(?<![\w-])({_FLAG}(?:=|\s+))(?!{_NEXT_FLAG}){_NO_WORD}{_WORD}"
+            r"(?:(?:\s+[^\s'\"-][^\s'\"]*+){1,8}(?=\s+--?[a-z])"
+            r"|(?:\s+(?=[\w.+]{0,99}\d)(?=[\w.+]{0,99}[A-Za-z])[\w.+-]++(?!\S)){1,8})?"
         ),
-        (rf"(?<!\S)(-k\s+)(?=\S{{6}}){_WORD}", rf"\1{MARK}"),
-        # HF_TOKEN=X, PGPASSWORD=X; a short number is a count, not a token
+        rf"\1{MARK}",
+    ),
+    (("-k",), rf"(?<!\S)(-k\s+)(?=\S{{6}}){_WORD}", rf"\1{MARK}"),
+    # HF_TOKEN=X, PGPASSWORD=X; a short number is a count, not a token
+    (
+        (*_NAMES, "pw", "credential"),
+        rf"(?<![a-z])({_VARIABLE}\s?=\s?){_NOTHING}{_NUMBER}{_WORD}",
+        rf"\1{MARK}",
+    ),
+    # api_key='X' and 'api_key': 'X' in printed arguments, password=X
+    (_NAMES, rf"(?i:({_NAME}\\?['\"]?\s?[=:]\s?)){_NOTHING}{_VALUE}", rf"\1{MARK}"),
+    # token='X' where it is no text that a model reads
+    (
+        ("token",),
         (
-            rf"(?<![a-z])({_VARIABLE}\s?=\s?){_NOTHING}{_NUMBER}{_WORD}",
-            rf"\1{MARK}",
+            rf"(?i:(?<![\w#-])(token\\?['\"]?\s?[=:]\s?)){_NOTHING}"
+            rf"(?=b?\\?['\"][^\s'\"<>]{{6}}){_VALUE}"
         ),
-        # api_key='X' and 'api_key': 'X' in printed arguments, password=X
-        (rf"(?i:({_NAME}\\?['\"]?\s?[=:]\s?)){_NOTHING}{_VALUE}", rf"\1{MARK}"),
-        # token='X' where it is no text that a model reads
+        rf"\1{MARK}",
+    ),
+    (
+        ("token",),
         (
-            (
-                rf"(?i:(?<![\w#-])(token\\?['\"]?\s?[=:]\s?)){_NOTHING}"
-                rf"(?=b?\\?['\"][^\s'\"<>]{{6}}){_VALUE}"
-            ),
-            rf"\1{MARK}",
+            rf"(?i:(?<![\w#-])(token['\"]?(?:\s?=\s?(?=[^\s'\"<>]{{8}})|:\s?(?=\w{{16}}))))"
+            rf"{_NOTHING}{_NUMBER}(?![\d.]+(?!\w)){_VALUE}"
         ),
+        rf"\1{MARK}",
+    ),
+    (
+        ("author",),
         (
-            (
-                rf"(?i:(?<![\w#-])(token['\"]?(?:\s?=\s?(?=[^\s'\"<>]{{8}})|:\s?(?=\w{{16}}))))"
-                rf"{_NOTHING}{_NUMBER}(?![\d.]+(?!\w)){_VALUE}"
-            ),
-            rf"\1{MARK}",
+            r"(?i:(?<!\w)(authorization\\?['\"]?\s?[:=,]\s?(?:b?\\?['\"])?"
+            rf"(?:(?:bearer|basic|token|digest|apikey)\s+)?)){_WORD}"
         ),
+        rf"\1{MARK}",
+    ),
+    (
+        ("cook",),
+        r"(?i:(?<!\w)((?:set-)?cookie\\?['\"]?\s?[:,]\s?(?:b?\\?['\"])?))[^\s'\"\\][^'\"\\\n]*+",
+        rf"\1{MARK}",
+    ),
+    (
+        ("bearer",),
         (
-            (
-                r"(?i:(?<!\w)(authorization\\?['\"]?\s?[:=,]\s?(?:b?\\?['\"])?"
-                rf"(?:(?:bearer|basic|token|digest|apikey)\s+)?)){_WORD}"
-            ),
-            rf"\1{MARK}",
+            r"(?<!\w)((?:Bearer\s+|(?i:bearer)\s+(?=\S{16})))"
+            r"(?!(?i:tokens?|auth\w*|scheme|realm)\b)[^\s'\",]+"
         ),
+        rf"\1{MARK}",
+    ),
+    (
+        ("?", "&"),
+        rf"(?i:([?&](?:[a-z0-9]+[_.-]){{0,4}}{_IN_QUERY}=)){_NUMBER}[^&\s'\"#<>]+",
+        rf"\1{MARK}",
+    ),
+    (("://",), r"(://)[^/\s'\"]{1,512}@", rf"\1{MARK}@"),
+    # keys that say what they are by their first letters
+    (
+        ("sk-", "nvapi-", "xox", "glpat-"),
+        r"(?<![A-Za-z0-9])(?:sk|nvapi|xox[a-z]|glpat)-[A-Za-z0-9_-]{8,}",
+        MARK,
+    ),
+    (
+        ("hf_", "gsk_", "r8_", "npm_"),
         (
-            r"(?i:(?<!\w)((?:set-)?cookie\\?['\"]?\s?[:,]\s?(?:b?\\?['\"])?))[^\s'\"\\][^'\"\\\n]*+",
-            rf"\1{MARK}",
+            r"(?<![A-Za-z0-9_])(?:hf|gsk|r8|npm)_"
+            r"(?:[A-Za-z0-9]{20,}|(?=[A-Za-z]*\d)[A-Za-z0-9]{8,}(?!\w))"
         ),
-        (
-            (
-                r"(?<!\w)((?:Bearer\s+|(?i:bearer)\s+(?=\S{16})))"
-                r"(?!(?i:tokens?|auth\w*|scheme|realm)\b)[^\s'\",]+"
-            ),
-            rf"\1{MARK}",
-        ),
-        (
-            rf"(?i:([?&](?:[a-z0-9]+[_.-]){{0,4}}{_IN_QUERY}=)){_NUMBER}[^&\s'\"#<>]+",
-            rf"\1{MARK}",
-        ),
-        (r"(://)[^/\s'\"]{1,512}@", rf"\1{MARK}@"),
-        # keys that say what they are by their first letters
-        (r"(?<![A-Za-z0-9])(?:sk|nvapi|xox[a-z]|glpat)-[A-Za-z0-9_-]{8,}", MARK),
-        (
-            (
-                r"(?<![A-Za-z0-9_])(?:hf|gsk|r8|npm)_"
-                r"(?:[A-Za-z0-9]{20,}|(?=[A-Za-z]*\d)[A-Za-z0-9]{8,}(?!\w))"
-            ),
-            MARK,
-        ),
-        (r"(?<![A-Za-z0-9_])(?:gh[a-z]|github_pat)_[A-Za-z0-9_]{16,}", MARK),
-        (r"(?<![A-Za-z0-9])(?:AKIA|ASIA)[A-Z0-9]{16}(?![A-Za-z0-9])", MARK),
-        (r"(?<![\w-])AIza[\w-]{16,}", MARK),
-        (r"(?<![\w-])eyJ[\w-]{5,}(?:\.[\w-]*){1,4}", MARK),
-    )
+        MARK,
+    ),
+    (("gh",), r"(?<![A-Za-z0-9_])(?:gh[a-z]|github_pat)_[A-Za-z0-9_]{16,}", MARK),
+    (("akia", "asia"), r"(?<![A-Za-z0-9])(?:AKIA|ASIA)[A-Z0-9]{16}(?![A-Za-z0-9])", MARK),
+    (("aiza",), r"(?<![\w-])AIza[\w-]{16,}", MARK),
+    (("eyj",), r"(?<![\w-])eyJ[\w-]{5,}(?:\.[\w-]*){1,4}", MARK),
 )
-_FLAG_ALONE = re.compile(rf"{_FLAG}|-k|-hft")
-_VARIABLE_ALONE = re.compile(rf"(?:[A-Z0-9_]*{_VARIABLE}|(?i:[a-z0-9_-]*{_NAME}))")
-_NEXT = re.compile(_NEXT_FLAG)
+_FLAG_ALONE = rf"{_FLAG}|-k|-hft"
+_VARIABLE_ALONE = rf"(?:[A-Z0-9_]*{_VARIABLE}|(?i:[a-z0-9_-]*{_NAME}))"
 
 # Escape sequences as terminals read them: CSI, the string kinds (OSC, DCS, …), and two-letter ones.
 _ESCAPE = re.compile(
@@ -155,12 +170,20 @@ _BREAK = re.compile(r"[\n\u2028\u2029]")
 def redact(text: str) -> str:
     """`text` with every secret that can be recognised replaced by `[redacted]`."""
     for _ in range(_MOST_ROUNDS):
-        before = text
-        for pattern, replacement in _RULES:
-            text = pattern.sub(replacement, text)
+        before, folded = text, text.casefold()
+        for words, pattern, replacement in _RULES:
+            if any(word in folded for word in words):
+                found = _compiled(pattern).sub(replacement, text)
+                if found != text:
+                    text, folded = found, found.casefold()
         if text == before:
             break
     return text
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern)
 
 
 def redact_argv(argv: Iterable[str]) -> tuple[str, ...]:
@@ -171,9 +194,11 @@ def redact_argv(argv: Iterable[str]) -> tuple[str, ...]:
     words: list[str] = []
     is_first = hides = False
     for word in argv:
-        hides = hides and not (_NEXT.match(word) if is_first else word.startswith("-"))
+        hides = hides and not (
+            _compiled(_NEXT_FLAG).match(word) if is_first else word.startswith("-")
+        )
         words.append(MARK if hides else redact(word))
-        is_flag = not hides and _FLAG_ALONE.fullmatch(word) is not None
+        is_flag = not hides and _compiled(_FLAG_ALONE).fullmatch(word) is not None
         hides = is_flag or hides
         is_first = is_flag
     return tuple(words)
@@ -187,7 +212,9 @@ def render_argv(argv: Iterable[str]) -> str:
 
 def is_secret_name(name: str) -> bool:
     """Whether the value of the flag or variable `name` is shown to nobody."""
-    return bool(_FLAG_ALONE.fullmatch(name) or _VARIABLE_ALONE.fullmatch(name))
+    return bool(
+        _compiled(_FLAG_ALONE).fullmatch(name) or _compiled(_VARIABLE_ALONE).fullmatch(name)
+    )
 
 
 def printable(text: str) -> str:
