@@ -34,14 +34,14 @@ class User:
     folder: Path
     env: dict[str, str]
 
-    def firedup(self, *words: str) -> Outcome:
+    def firedup(self, *words: str, limit_s: float = LIMIT_S) -> Outcome:
         """Run `firedup WORDS` and wait for it."""
         command = [sys.executable, "-m", "firedup", *words]
         done = subprocess.run(
             command,
             capture_output=True,
             text=True,
-            timeout=LIMIT_S,
+            timeout=limit_s,
             cwd=self.folder,
             env=self.env,
             check=False,
