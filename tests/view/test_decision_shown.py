@@ -11,7 +11,10 @@ from hypothesis import strategies as st
 
 from firedup.core.comparable import Obstacle, Weight
 from firedup.core.decision import Case, Crossing, Decision, decide, find_crossing
+from firedup.core.judged import Judged, Unmeasured
 from firedup.core.measured import Estimate, Load
+from firedup.core.pairing import Difference
+from firedup.core.sequential import Look, Outlook, Side
 from firedup.view.decision import record_decision, render_decision
 from firedup.view.paper import Paper
 from firedup.view.record import render_json
@@ -38,9 +41,12 @@ def show(
     *,
     crossing: Crossing | None = None,
     accuracy: float | None = None,
+    looks: dict[Load, Look] | None = None,
+    unmeasured: tuple[Unmeasured, ...] = (),
 ) -> str:
     """The rendered text with line breaks taken out."""
-    lines = render_decision(decisions, PAPER, crossing=crossing, accuracy=accuracy)
+    judged = Judged(decisions, looks or {}, crossing, unmeasured=unmeasured)
+    lines = render_decision(judged, PAPER, accuracy=accuracy)
     return " ".join(" ".join(lines).split())
 
 
@@ -64,7 +70,7 @@ def test_the_story_is_told_by_its_numbers() -> None:
 def test_all_of_it_fits_on_one_screen() -> None:
     found = decide([make_case(0.63), make_case(0.6, streams=8), make_case(0.5, streams=32)])
 
-    assert len(render_decision(found, Paper(80), accuracy=0.747)) <= 40
+    assert len(render_decision(Judged(found, {}), Paper(80), accuracy=0.747)) <= 40
 
 
 def test_where_it_stops_paying_is_between_two_measured_loads() -> None:
@@ -87,6 +93,28 @@ def test_no_drafter_pays_where_a_perfect_one_would_lose() -> None:
 def test_an_open_verdict_says_what_would_close_it() -> None:
     assert "measure both servers in turn" in show(decide([make_case(1.03, drift=0.8)]))
     assert "More prompts make the interval narrower" in show(decide([make_case(1.03)]))
+
+
+def test_more_prompts_are_not_asked_for_where_they_do_not_help() -> None:
+    found = decide([make_case(1.03)])
+    gap = Difference(0.03, 0.001, 20, 0.0001, 6, 21)
+    look = Look(Outlook.HOPELESS, Side.OPEN, found[0].case.speed_up, 0.05, 34, gap)
+
+    text = show(found, looks={Load(1): look})
+
+    assert "More prompts make the interval narrower" not in text
+    assert "What was left to ask would hardly have made it certain" in text
+
+
+def test_a_load_of_which_nothing_can_be_said_is_not_left_out() -> None:
+    few = Unmeasured(Load(8), "only 3 prompts were answered by both, and it takes 4")
+
+    beside, alone = show(decide([make_case(1.5)]), unmeasured=(few,)), show((), unmeasured=(few,))
+    record = json.loads(render_json(record_decision(Judged((), {}, unmeasured=(few,)))))
+
+    for text in (beside, alone):
+        assert "concurrency 8: nothing can be said: only 3 prompts were answered by both" in text
+    assert record["unmeasured"] == [{"concurrency": 8, "rate": None, "why": few.why}]
 
 
 def test_an_unknown_acceptance_is_said_and_not_guessed() -> None:
@@ -130,7 +158,7 @@ def test_what_is_not_comparable_is_said_and_secrets_are_not() -> None:
         Obstacle("--port", "1", "2", Weight.HARMLESS, "it does not touch the speed"),
     )
 
-    lines = render_decision(decide([make_case(1.5)]), PAPER, obstacles=obstacles)
+    lines = render_decision(Judged(decide([make_case(1.5)]), {}, None, obstacles), PAPER)
 
     text = "\n".join(lines)
     assert "NOT COMPARABLE: NCCL_ALGO Ring → Tree" in text
@@ -140,7 +168,7 @@ def test_what_is_not_comparable_is_said_and_secrets_are_not() -> None:
 
 def test_programs_get_the_same_numbers() -> None:
     found = decide([make_case(52 / 82), make_case(0.5, streams=8)])
-    record = json.loads(render_json(record_decision(found)))
+    record = json.loads(render_json(record_decision(Judged(found, {}), accuracy=0.747)))
 
     first = record["loads"][0]
     assert (record["advice"], first["also"]) == ("fine-tune", "fix the system")
@@ -148,9 +176,10 @@ def test_programs_get_the_same_numbers() -> None:
     assert round(first["step_ratio"], 2) == 2.37
     assert {rival["cause"] for rival in first["rivals"]} >= {"norms", "layer ids"}
     assert record["stops_paying"] is None
+    assert record["validation_accuracy"] == 0.747
 
 
 def test_nothing_measured_is_no_verdict() -> None:
-    (line,) = render_decision((), PAPER)
+    (line,) = render_decision(Judged((), {}), PAPER)
 
     assert line == "no verdict: there are no answers of both arms that may be compared"

@@ -82,13 +82,16 @@ def _show(
     whole = (found.candidate, found.baseline, found.judged)
     kept = [path.stem for path in found.kept]
     if as_json:
-        record = {**record_measurement(*whole, found.design), "kept": kept}
+        record = record_measurement(
+            *whole, found.design, accuracy=accuracy, is_cut_short=found.is_cut_short
+        )
+        record["kept"] = kept
         if costs is not None:
             record["step_cost"] = record_step_cost(costs)
         click.echo(render_json(record))
         return
     paper = choose_output()
-    lines = render_measurement(*whole, paper, accuracy=accuracy)
+    lines = render_measurement(*whole, paper, accuracy=accuracy, is_cut_short=found.is_cut_short)
     if costs is not None:
         lines += render_step_cost(costs, paper)
     if kept:

@@ -74,8 +74,10 @@ class Weighing:
         self.screen.show_command(self.asking.command(run.label.name, name))
         found = await probe(order, Opening(), self.folder, tell=_say_nothing)
         whole = (found.candidate, found.baseline, found.judged)
-        self.screen.tell("probe", run=run.label.id, **record_measurement(*whole, found.design))
-        lines = render_measurement(*whole, self.screen.paper)
+        is_short = found.is_cut_short
+        record = record_measurement(*whole, found.design, is_cut_short=is_short)
+        self.screen.tell("probe", run=run.label.id, **record)
+        lines = render_measurement(*whole, self.screen.paper, is_cut_short=is_short)
         for line in lines[1:]:  # without the empty one that sets it off
             self.screen.say(line)
         self.screen.say("")

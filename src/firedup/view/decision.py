@@ -5,16 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from firedup.core.comparable import Obstacle, Weight
-from firedup.core.decision import (
-    Advice,
-    Case,
-    Crossing,
-    Decision,
-    sum_up,
-)
+from firedup.core.decision import Advice, Case, Crossing, Decision, sum_up
+from firedup.core.judged import Judged
 from firedup.core.measured import Load
 from firedup.core.rival import Claim
-from firedup.core.sequential import Side
+from firedup.core.sequential import Look, Side
 from firedup.view.change import record_change, render_change
 from firedup.view.headline import render_section
 from firedup.view.paper import Paper
@@ -35,35 +30,44 @@ _MOST_RIVALS = 3
 
 
 def render_decision(
-    decisions: Sequence[Decision],
+    judged: Judged,
     paper: Paper,
     *,
-    crossing: Crossing | None = None,
     best: Case | None = None,
     accuracy: float | None = None,
-    obstacles: Sequence[Obstacle] = (),
 ) -> list[str]:
     """The verdict in one line, then each load in one, then why, for the first that is not used.
 
     `best` is the case of the best number of draft tokens. `accuracy` is a validation accuracy that
     somebody took for acceptance.
     """
+    decisions = judged.decisions
+    untold = [
+        line
+        for one in judged.unmeasured
+        for line in paper.fold(
+            f"{name_loads([one.load])}: nothing can be said: {one.why}", indent="  ", rest="      "
+        )
+    ]
     if not decisions:
-        return ["no verdict: there are no answers of both arms that may be compared"]
+        return ["no verdict: there are no answers of both arms that may be compared", *untold]
     word = sum_up(decisions)
     symbol, tone = _LOOKS[word]
     lines = [paper.paint(f"{symbol} {_headline(decisions, word)}", tone, "bold")]
     for one in decisions:
         lines += paper.fold(_say_load(one), indent="  ", rest="      ")
-    if crossing is not None:
-        lines += paper.fold(_say_crossing(crossing), indent="  ", rest="      ")
+    lines += untold
+    if judged.crossing is not None:
+        lines += paper.fold(_say_crossing(judged.crossing), indent="  ", rest="      ")
     if best is not None:
         lines += paper.fold(_say_best(best), indent="  ", rest="      ")
     told = next((one for one in decisions if one.advice is not Advice.USE), decisions[0])
-    why = [line for text in say_reasons(told, accuracy) for line in _item(text, paper)]
+    look = judged.looks.get(told.case.load)
+    reasons = say_reasons(told, look.outlook if look else None, accuracy)
+    why = [line for text in reasons for line in _item(text, paper)]
     lines += render_section(_title(told, decisions), why, paper)
     lines += _render_rivals(told.rivals, paper)
-    return lines + render_obstacles(obstacles, paper)
+    return lines + render_obstacles(judged.obstacles, paper)
 
 
 def render_obstacles(obstacles: Sequence[Obstacle], paper: Paper) -> list[str]:
@@ -146,37 +150,40 @@ def _render_rivals(claims: Sequence[Claim], paper: Paper) -> list[str]:
 
 
 def record_decision(
-    decisions: Sequence[Decision],
-    *,
-    crossing: Crossing | None = None,
-    best: Case | None = None,
-    obstacles: Sequence[Obstacle] = (),
+    judged: Judged, *, best: Case | None = None, accuracy: float | None = None
 ) -> dict[str, object]:
     """The same for programs."""
+    crossing = judged.crossing
     return {
         "schema": SCHEMA,
-        "advice": str(sum_up(decisions)),
-        "loads": [_record(one) for one in decisions],
+        "advice": str(sum_up(judged.decisions)),
+        "loads": [_record(one, judged.looks.get(one.case.load)) for one in judged.decisions],
+        "unmeasured": [{**_record_load(one.load), "why": one.why} for one in judged.unmeasured],
         "stops_paying": None
         if crossing is None
         else {"above": crossing.pays_at, "at": crossing.loses_at, "about": crossing.about},
         "best_draft_tokens": best.draft_tokens if best else None,
+        "validation_accuracy": accuracy,
         "differs": [
             record_change(one.name, one.baseline, one.candidate)
             | {"weight": str(one.weight), "why": one.why}
-            for one in obstacles
+            for one in judged.obstacles
         ],
     }
 
 
-def _record(one: Decision) -> dict[str, object]:
-    load, figures = one.case.load, one.figures
+def _record_load(load: Load) -> dict[str, object]:
+    return {"concurrency": load.concurrency if load.rate is None else None, "rate": load.rate}
+
+
+def _record(one: Decision, look: Look | None) -> dict[str, object]:
+    figures = one.figures
     return {
-        "concurrency": load.concurrency if load.rate is None else None,
-        "rate": load.rate,
+        **_record_load(one.case.load),
         "advice": str(one.advice),
         "also": str(one.also) if one.also else None,
         "certain": str(one.side),
+        "outlook": str(look.outlook) if look else None,
         "speed_up": record_estimate(one.case.speed_up),
         "drift_share": one.case.drift_share,
         "baseline_tokens_per_s": one.case.baseline,

@@ -8,6 +8,7 @@ from firedup.core.figures import CellFigures, figures_of
 from firedup.core.judged import Judged
 from firedup.core.measured import Arm
 from firedup.core.pairing import Design
+from firedup.core.sequential import Outlook
 from firedup.core.truth import check_truth
 from firedup.view.cause import render_findings
 from firedup.view.decision import record_decision, render_decision
@@ -24,40 +25,50 @@ def render_measurement(
     paper: Paper,
     *,
     accuracy: float | None = None,
+    is_cut_short: bool = False,
 ) -> list[str]:
     """The figures of each arm, the verdict where there is one, and doubts about both.
 
     `accuracy` is a validation accuracy that somebody took for acceptance.
     """
     lines = render_probe(_measured(candidate, baseline), paper)
+    if is_cut_short:
+        lines += paper.fold(f"not all was asked: {_say_cut(judged)}", indent="  ", rest="    ")
     if judged is not None:
-        lines += [
-            "",
-            *render_decision(
-                judged.decisions,
-                paper,
-                crossing=judged.crossing,
-                accuracy=accuracy,
-                obstacles=judged.obstacles,
-            ),
-        ]
+        lines += ["", *render_decision(judged, paper, accuracy=accuracy)]
     findings = check_truth(candidate, baseline)
     return lines + render_section("of the measurement", render_findings(findings, paper), paper)
 
 
 def record_measurement(
-    candidate: Arm, baseline: Arm | None, judged: Judged | None, design: Design
+    candidate: Arm,
+    baseline: Arm | None,
+    judged: Judged | None,
+    design: Design,
+    *,
+    accuracy: float | None = None,
+    is_cut_short: bool = False,
 ) -> dict[str, object]:
     """The same for programs, with every request."""
-    whole: dict[str, object] = {"schema": SCHEMA, "design": str(design)}
+    whole: dict[str, object] = {
+        "schema": SCHEMA,
+        "design": str(design),
+        "cut_short": is_cut_short,
+    }
     for arm, figures in _measured(candidate, baseline):
         whole[arm.name] = record_probe(arm, figures)
     if judged is not None:
-        whole["decision"] = record_decision(
-            judged.decisions, crossing=judged.crossing, obstacles=judged.obstacles
-        )
+        whole["decision"] = record_decision(judged, accuracy=accuracy)
     whole["findings"] = [record_finding(one) for one in check_truth(candidate, baseline)]
     return whole
+
+
+def _say_cut(judged: Judged | None) -> str:
+    if judged is not None and judged.is_over:
+        looks = judged.looks.values()
+        if all(look.outlook is not Outlook.SPENT for look in looks):
+            return "nothing was left that more answers would decide"
+    return "time was up, or the server answered no more"
 
 
 def _measured(candidate: Arm, baseline: Arm | None) -> Sequence[tuple[Arm, list[CellFigures]]]:

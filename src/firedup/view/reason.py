@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from firedup.core.decision import Advice, Decision, dear_step_ratio, imply_lengths
 from firedup.core.measured import Estimate, Load
-from firedup.core.sequential import Side
+from firedup.core.sequential import Outlook, Side
 from firedup.core.speedup import Speedup
 from firedup.view.quantity import render_estimate
 
@@ -20,11 +20,16 @@ def name_loads(loads: Sequence[Load]) -> str:
     return f"a load of {words}" if any(load.rate for load in loads) else f"concurrency {words}"
 
 
-def say_reasons(one: Decision, accuracy: float | None = None) -> Iterator[str]:
-    """Sentences with the numbers behind a decision; `accuracy` was taken for acceptance."""
+def say_reasons(
+    one: Decision, outlook: Outlook | None = None, accuracy: float | None = None
+) -> Iterator[str]:
+    """Sentences with the numbers behind a decision.
+
+    `outlook` is that of the last look, `accuracy` what somebody took for acceptance.
+    """
     figures = one.figures
     if one.advice is Advice.UNDECIDED:
-        yield _say_open(one)
+        yield _say_open(one, outlook)
     if figures is None:
         yield "The server does not say how much is accepted: what a step costs is not known."
         if one.side in (Side.NO_GAIN, Side.SLOWER) and one.pays_at is None:
@@ -43,7 +48,7 @@ def say_reasons(one: Decision, accuracy: float | None = None) -> Iterator[str]:
         yield _say_accuracy(accuracy, figures)
 
 
-def _say_open(one: Decision) -> str:
+def _say_open(one: Decision, outlook: Outlook | None) -> str:
     share = one.case.drift_share
     if one.case.speed_up.low is None:
         return "Too few prompts were answered by both to give an interval."
@@ -51,6 +56,11 @@ def _say_open(one: Decision) -> str:
         return (
             f"Drift between visits is {100 * share:.0f} % of what keeps it open, and more prompts"
             " do not help against that: measure both servers in turn, or the baseline once more."
+        )
+    if outlook is Outlook.HOPELESS:
+        return (
+            "What was left to ask would hardly have made it certain: so close to where a gain"
+            " begins it takes many more prompts (--requests)."
         )
     return "More prompts make the interval narrower."
 
