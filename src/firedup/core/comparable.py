@@ -48,7 +48,7 @@ _BINDING = {
 }
 _TELLING = {
     "seed": "other prompts were drawn; only those in both are compared",
-    "client": "a tunnel adds its own time to each piece",
+    "client": "what lies between client and server adds its own time, a tunnel most of all",
 }
 # The same flag under several names, by the last of them.
 _NAMES = {
@@ -97,7 +97,10 @@ def _conditions(baseline: Conditions, candidate: Conditions) -> Iterator[Obstacl
         weight = Weight.FORBIDS if name in _BINDING and is_known else Weight.MATTERS
         why = reason if is_known else f"it is not known on one side, and {reason}"
         yield Obstacle(name.replace("_", " "), _text(before), _text(after), weight, why)
-    if baseline.drafter is not None:
+    if baseline.speculates and candidate.speculates is False:
+        why = "the baseline speculates and the candidate does not: are they the wrong way round?"
+        yield Obstacle("speculation", "yes", "no", Weight.MATTERS, why)
+    elif baseline.drafter is not None:
         why = "a baseline is a server without speculation; this compares two drafters"
         yield Obstacle("drafter", baseline.drafter, candidate.drafter, Weight.MATTERS, why)
 

@@ -172,6 +172,9 @@ class Tunnel:
             writer.transport.abort()
         except (HostError, OSError, TimeoutError):
             writer.transport.abort()
+        except asyncio.CancelledError:
+            # By `run` at its end; Python 3.11 prints a traceback for a cancelled handler.
+            writer.transport.abort()
         finally:
             writer.close()
             self._tasks.discard(task)
