@@ -44,6 +44,20 @@ def test_a_drafter_and_another_port_are_no_obstacle() -> None:
     }
 
 
+def test_arms_the_wrong_way_round_are_asked_about() -> None:
+    plain = replace(PLAIN, speculates=False)
+    drafted = replace(PLAIN, drafter="d", draft_tokens=3, speculates=True)
+
+    (one,) = find_obstacles(drafted, plain)
+
+    assert (one.name, one.baseline, one.candidate) == ("speculation", "yes", "no")
+    assert (one.weight, one.why) == (
+        Weight.MATTERS,
+        "the baseline speculates and the candidate does not: are they the wrong way round?",
+    )
+    assert find_obstacles(plain, drafted) == ()
+
+
 def test_a_setting_of_the_system_moves_the_baseline_and_forbids_the_comparison() -> None:
     found = find_obstacles(PLAIN, replace(PLAIN, environment={"NCCL_ALGO": "Tree"}))
 

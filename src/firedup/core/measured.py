@@ -129,6 +129,7 @@ class Conditions:
     prompts: str | None = None  # name, or a hash of a user's file
     seed: int = 0
     client: str = "direct"  # "tunnel" when the times include a tunnel's, "host" when run there
+    speculates: bool | None = None  # as the server says
 
 
 @dataclass(frozen=True, slots=True)

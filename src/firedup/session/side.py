@@ -103,6 +103,7 @@ def conditions_of(
         flags=served.info.launch,
         drafter=served.info.drafter,
         draft_tokens=served.info.draft_tokens,
+        speculates=served.info.speculates,
         max_tokens=generation.max_tokens,
         ignores_eos=generation.ignores_eos,
         seed=generation.seed or 0,
