@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from bench.measure import own_cpu_s
 from bench.shared_machine import Machine, World, wilder
-from firedup.core.drift import learn_drift
 from firedup.core.measured import Cell, Load, Request
 from firedup.core.pairing import Design, compare_arms, decoding_of
 from firedup.core.sequential import FIRST_LOOK, Look, Outlook, Rules, Side, take_look
@@ -90,7 +89,6 @@ def probe_stored(machine: Machine, truth: float, seed: int) -> tuple[Side, int]:
     prompts = [f"p{number}" for number in range(STORED)]
     baseline = Cell(Load(), tuple(world.ask(one, is_candidate=False) for one in prompts))
     world.visit(after_s=math.inf)
-    drift = learn_drift([baseline])
     asked: list[Request] = []
     look: Look | None = None
     for prompt in prompts:
@@ -98,7 +96,7 @@ def probe_stored(machine: Machine, truth: float, seed: int) -> tuple[Side, int]:
         if len(asked) < (look.next_pairs if look else FIRST_LOOK) and len(asked) < STORED:
             continue
         candidate = Cell(Load(), tuple(asked))
-        found = compare_arms(baseline, candidate, Design.SEQUENTIAL, drift)
+        found = compare_arms(baseline, candidate, Design.SEQUENTIAL)
         assert found is not None
         look = take_look(found, look, share=len(asked) / STORED)
         if look.outlook is not Outlook.GO_ON:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from firedup.core.drift import Drift, find_wandering, learn_drift
+from firedup.core.drift import Drift, find_wandering
 from firedup.core.measured import Cell, Load, Request
 from firedup.core.pairing import Design, compare_arms, pair_prompts
 
@@ -140,16 +140,6 @@ def test_too_few_blocks_are_taken_for_visits() -> None:
 
     assert found is not None
     assert found.drift == pytest.approx(Drift().variance)
-
-
-def test_visits_that_differ_teach_more_drift_and_equal_ones_less() -> None:
-    calm = make_cell([0.01] * 8).requests + make_cell([0.01] * 8, block=1, at_s=DAY_S).requests
-    wild = make_cell([0.01] * 8).requests + make_cell([0.013] * 8, block=1, at_s=DAY_S).requests
-
-    assert learn_drift([Cell(Load(), calm)]).variance < Drift().variance
-    assert learn_drift([Cell(Load(), wild)]).variance > 2 * Drift().variance
-    assert learn_drift([Cell(Load(), wild)]).degrees == Drift().degrees + 1
-    assert learn_drift([make_cell([0.01] * 8)]) == Drift()
 
 
 def test_a_visit_that_changes_its_speed_is_seen_to_wander() -> None:

@@ -91,7 +91,9 @@ def test_no_drafter_pays_where_a_perfect_one_would_lose() -> None:
 
 
 def test_an_open_verdict_says_what_would_close_it() -> None:
-    assert "measure both servers in turn" in show(decide([make_case(1.03, drift=0.8)]))
+    drifted = show(decide([make_case(1.03, drift=0.8)]))
+    assert "measure both servers in turn, while both are up." in drifted
+    assert "once more" not in drifted  # which would take the place of the baseline, and add nothing
     assert "More prompts make the interval narrower" in show(decide([make_case(1.03)]))
 
 

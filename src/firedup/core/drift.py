@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import log
 from statistics import fmean, variance
 
 from firedup.core.measured import Cell, Request
 
-_FEWEST_COMMON = 5  # prompts of two visits that are compared
 _PAUSE_NS = 600_000_000_000  # between two blocks that are two visits: ten minutes
 _PARTS = 6  # that a visit is divided into
 _SMALLEST_PART = 4  # requests
@@ -21,44 +20,13 @@ _SCATTER = 2.6  # the 95 % quantile of F with 5 and some 30 degrees of freedom
 class Drift:
     """Variance of a visit's log speed around the server's own, with its degrees of freedom.
 
-    The default is what firedup assumes of a host that it knows nothing about: 2 % from one visit
-    to the next, worth as much as six visits that were seen.
+    The default is an assumption, and nothing is learned of a host: 2 % from one visit to the next,
+    worth as much as six visits that were seen. One measurement asks each prompt once, so that its
+    own visits have none in common by which they could be compared.
     """
 
     variance: float = 0.02**2
     degrees: float = 6.0
-
-    def after(self, squares: float, degrees: float) -> Drift:
-        """With `squares`, a sum of squared deviations of visits, seen as well."""
-        total = self.degrees + degrees
-        return Drift((self.variance * self.degrees + squares) / total, total) if total else self
-
-
-def log_paces(requests: Iterable[Request]) -> dict[str, float]:
-    """log(time per token) of each prompt that has one; a repeated prompt's mean."""
-    found: defaultdict[str, list[float]] = defaultdict(list)
-    for request in requests:
-        if tpot_s := request.tpot_s:
-            found[request.prompt].append(log(tpot_s))
-    return {prompt: fmean(paces) for prompt, paces in found.items()}
-
-
-def learn_drift(cells: Iterable[Cell], known: Drift | None = None) -> Drift:
-    """What visits of the same arm under the same load tell about drift, added to what is `known`.
-
-    Visits are compared by the prompts that they have in common; what is left of the noise of
-    single requests counts as drift too.
-    """
-    drift = known or Drift()
-    for cell in cells:
-        visits = [log_paces(requests) for requests in visits_of(cell)]
-        common = set.intersection(*map(set, visits)) if len(visits) > 1 else set()
-        if len(common) < _FEWEST_COMMON:
-            continue
-        # In one order, so that the sum of floats does not hang on the order of a set.
-        means = [fmean(visit[prompt] for prompt in sorted(common)) for visit in visits]
-        drift = drift.after(variance(means) * (len(means) - 1), len(means) - 1)
-    return drift
 
 
 def blocks_of(cell: Cell) -> tuple[tuple[Request, ...], ...]:

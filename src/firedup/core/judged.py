@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from firedup.core.accepted import evidence_of
 from firedup.core.comparable import Obstacle, find_obstacles
 from firedup.core.decision import Case, Crossing, Decision, decide, find_crossing
-from firedup.core.drift import Drift, learn_drift
 from firedup.core.measured import Arm, Cell, Estimate, Load
 from firedup.core.pairing import FEWEST_PAIRS, Design, Difference, compare_arms, pair_prompts
 from firedup.core.rival import Evidence
@@ -64,13 +63,12 @@ def judge_arms(
     `evidence` on what else may make acceptance low is that of the measurement, unless there is
     more.
     """
-    drift = learn_drift(baseline.cells + candidate.cells)
     looks: dict[Load, Look] = {}
     unmeasured: list[Unmeasured] = []
     for cell in candidate.cells:
         past = before.looks.get(cell.load) if before else None
         if past is None or past.outlook is Outlook.GO_ON:
-            found = _compare(baseline.at(cell.load), cell, design, drift)
+            found = _compare(baseline.at(cell.load), cell, design)
             if isinstance(found, Difference) and not _is_too_soon(found.prompts, past, share):
                 past = take_look(found, past, share=share, rules=rules)
             elif past is None:
@@ -93,16 +91,14 @@ def judge_arms(
     return replace(found_so_far, decisions=decisions, crossing=crossing, obstacles=obstacles)
 
 
-def _compare(
-    baseline: Cell | None, candidate: Cell, design: Design, drift: Drift
-) -> Difference | str:
+def _compare(baseline: Cell | None, candidate: Cell, design: Design) -> Difference | str:
     """The two under one load; in words why they cannot be compared."""
     if is_made_up(candidate.acceptance):
         # A speed that comes from made-up acceptance is nobody's.
         return "acceptance is made up by the server, and with it the speed"
     if baseline is None:
         return "the baseline was not measured under it"
-    found = compare_arms(baseline, candidate, design, drift)
+    found = compare_arms(baseline, candidate, design)
     if found is not None:
         return found
     pairs = len(pair_prompts(baseline, candidate))

@@ -55,7 +55,7 @@ def _say_open(one: Decision, outlook: Outlook | None) -> str:
     if share is not None and share > _MOSTLY:
         return (
             f"Drift between visits is {100 * share:.0f} % of what keeps it open, and more prompts"
-            " do not help against that: measure both servers in turn, or the baseline once more."
+            " do not help against that: measure both servers in turn, while both are up."
         )
     if outlook is Outlook.HOPELESS:
         return (
