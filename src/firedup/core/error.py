@@ -50,6 +50,18 @@ class RefusedError(FiredupError):
     exit_status = 1
 
 
+class IncomparableError(FiredupError):
+    """Two measurements that may not be held against each other (exit status 1)."""
+
+    exit_status = 1
+
+
+class MeasureError(FiredupError):
+    """A measurement came to nothing: no conclusion (exit status 6)."""
+
+    exit_status = 6
+
+
 class HostError(FiredupError):
     """The host was not reached or contact was lost (exit status 3)."""
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from firedup.core.comparable import Weight, are_comparable, find_obstacles
-from firedup.core.error import UsageError
+from firedup.core.error import MeasureError, StoreError, UsageError
 from firedup.core.judged import Judged, judge_arms
 from firedup.core.measured import Arm, Request
 from firedup.core.pairing import Design
@@ -44,7 +44,9 @@ class Probed:
     """What a probe measured: the candidate, and the baseline where there is one.
 
     `judged` is what follows, None without a baseline. `kept` are the files in which they lie.
-    `is_cut_short`: the budget was spent, or all was certain, before everything was asked.
+    `is_cut_short`: the budget was spent, or all was certain, before everything was asked. `notes`
+    say what of the plan is missing. `failure` is why a server answered no more: then nothing is
+    kept.
     """
 
     candidate: Arm
@@ -53,6 +55,8 @@ class Probed:
     judged: Judged | None = None
     kept: tuple[Path, ...] = ()
     is_cut_short: bool = False
+    notes: tuple[str, ...] = ()
+    failure: str | None = None
 
 
 async def probe(
@@ -82,10 +86,17 @@ async def probe(
             opened.append(one)
         refuse_incomparable(past or opened[0].side.arm(), opened[-1].side.arm())
         measuring = _Measuring(plan, past, tell, is_in_turn=is_in_turn)
-        await measuring.run([one.side for one in opened])
+        try:
+            await measuring.run([one.side for one in opened])
+        except asyncio.CancelledError:
+            if any(cell.kept for cell in measuring.arms[-1].cells):
+                kept = _keep_all(folder, opened, measuring.arms, opening.say)
+                opening.say(f"broken off; kept as {', '.join(path.stem for path in kept)}")
+            raise
     measuring.conclude()
     arms = measuring.arms
-    kept = tuple(_keep(folder, one, arm) for one, arm in zip(opened, arms, strict=True))
+    # What a server did that then died is no baseline for others.
+    kept = () if measuring.failure else _keep_all(folder, opened, arms, opening.say)
     return Probed(
         arms[-1],
         measuring.baseline,
@@ -93,6 +104,8 @@ async def probe(
         measuring.judged,
         kept,
         is_cut_short=measuring.answered < measuring.planned,
+        notes=measuring.notes,
+        failure=measuring.failure,
     )
 
 
@@ -128,6 +141,8 @@ class _Measuring:
         self.design = Design.INTERLEAVED if is_in_turn else Design.SEQUENTIAL
         self.judged: Judged | None = None
         self.answered = 0
+        self.is_spent = False  # the budget
+        self.failure: str | None = None  # why a server answers no more
         self.planned = plan.requests * (2 if is_in_turn else 1)
         self._tell = tell
         self._begun_s = time.monotonic()
@@ -147,21 +162,60 @@ class _Measuring:
             ):
                 async for self.arms in rounds:
                     visits += 1
-                    if visits < self.plan.visits and self._is_over(visits):
+                    self.failure = next((s.failure for s in sides if s.failure), None)
+                    if visits < self.plan.visits and not self.failure and self._is_over(visits):
                         return
         except TimeoutError:
+            self.is_spent = True
             self.arms = tuple(side.arm() for side in sides)
+        except asyncio.CancelledError:
+            self.arms = tuple(side.arm() for side in sides)
+            raise
 
     def conclude(self) -> None:
-        """Judge what there is. UsageError when there is nothing."""
-        if not self.arms or not any(cell.kept for cell in self.arms[-1].cells):
-            raise UsageError(
-                "not one request was answered",
-                evidence=_first_error(self.arms),
-                todo="Ask the server once by hand, or give --budget more time.",
-            )
+        """Judge what there is. MeasureError when there is nothing that counts."""
+        if not self.arms or not all(any(cell.kept for cell in arm.cells) for arm in self.arms):
+            raise self._explain_nothing()
         if self.baseline is not None and (self.judged is None or not self.judged.is_over):
             self._judge(1.0)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What of the plan is missing, in sentences."""
+        found = []
+        if self.failure is not None:
+            found.append(
+                f"a server answered no more after {self.answered} of {self.planned} requests:"
+                f" {self.failure}; nothing of this is kept"
+            )
+        elif self.is_spent:
+            found.append(f"the budget was spent after {self.answered} of {self.planned} requests")
+        measured = {cell.load for arm in self.arms for cell in arm.cells if cell.kept}
+        missing = [load.word for load in self.plan.loads if load not in measured]
+        if missing:
+            found.append(f"not measured: a load of {', '.join(missing)}")
+        return tuple(found)
+
+    def _explain_nothing(self) -> MeasureError:
+        asked = [r for arm in self.arms for cell in arm.cells for r in cell.requests]
+        answered = [request for request in asked if request.error is None]
+        error = next((r.error for r in reversed(asked) if r.error is not None), None)
+        if error is not None:
+            silent = next(
+                (a.name for a in self.arms if not any(cell.kept for cell in a.cells)), "server"
+            )
+            return MeasureError(
+                f"the {silent} answered nothing that counts",
+                evidence=error,
+                todo="Ask it once by hand, and look at its log: firedup logs RUN",
+            )
+        return MeasureError(
+            "the budget was spent before anything was measured",
+            evidence=f"{len(answered)} requests were answered, all of them to warm up"
+            if answered
+            else "no request was answered in time",
+            todo="Give --budget more time, or ask for fewer --max-tokens.",
+        )
 
     def _is_over(self, visits: int) -> bool:
         """Whether every load is decided, by a look that is paid for."""
@@ -186,15 +240,17 @@ class _Measuring:
         self._tell(Standing(self.answered, self.planned, elapsed_s, request))
 
 
-def _first_error(arms: tuple[Arm, ...]) -> str | None:
-    errors = (
-        request.error
-        for arm in reversed(arms)
-        for cell in arm.cells
-        for request in cell.requests
-        if request.error is not None
-    )
-    return next(errors, None)
+def _keep_all(
+    folder: Path, opened: Sequence[OpenedSide], arms: Sequence[Arm], say: Callable[[str], None]
+) -> tuple[Path, ...]:
+    """Keep what can be kept: a full disk takes no result away from who waits for it."""
+    kept = []
+    for one, arm in zip(opened, arms, strict=True):
+        try:
+            kept.append(_keep(folder, one, arm))
+        except StoreError as error:
+            say(f"{error.what}: {error.why}" if error.why else error.what)
+    return tuple(kept)
 
 
 def _keep(folder: Path, one: OpenedSide, arm: Arm) -> Path:

@@ -18,6 +18,8 @@ from firedup.probe.call import Call, make_call
 from firedup.probe.served import Served, acceptance_of_cell, rise_of, take_look
 
 _NS = 1_000_000_000
+# One after the other of a stream: then the server is not waited for any more.
+MOST_FAILURES = 3
 # Requests before the first that counts, for each stream: they fill caches and compile kernels.
 WARM_UP_EACH = 2
 
@@ -50,7 +52,7 @@ class Plan:
 
 @dataclass(slots=True)
 class Side:
-    """An arm while it is measured."""
+    """An arm while it is measured. `failure` is what a server said last that answers no more."""
 
     name: str
     client: Asker
@@ -59,6 +61,7 @@ class Side:
     wall_ns: int = field(default_factory=time.time_ns)
     requests: dict[Load, list[Request]] = field(default_factory=dict)
     counters: dict[Load, Rise | None] = field(default_factory=dict)
+    failure: str | None = None
 
     def arm(self) -> Arm:
         """What was measured so far."""
@@ -86,7 +89,8 @@ async def measure(
     """Ask every side all prompts of `plan`; yields what is known after each visit to all loads.
 
     With two sides they take turns: A B, then B A, so that what drifts touches both alike. Whoever
-    stops iterating stops measuring. `tell` is told of each request that is over.
+    stops iterating stops measuring, and so does a server that answers nothing any more. `tell` is
+    told of each request that is over.
     """
     for visit in range(plan.visits):
         for number, load in enumerate(plan.loads):
@@ -97,8 +101,15 @@ async def measure(
                 before = await take_look(side.client, side.served)
                 block = visit if len(sides) > 1 else 0  # alone it is one stay in so many parts
                 asking = _Asking(side, load, plan.generation, tell, block)
-                asked = await asking.ask_all(plan.part(number, visit))
-                side.requests[load] += asked
+                asked = asking.answered
+                try:
+                    await asking.ask_all(plan.part(number, visit))
+                finally:  # also when the budget is spent meanwhile
+                    side.requests[load] += asked
+                if all(request.error is not None for request in asked):
+                    side.failure = asked[-1].error if asked else None
+                    yield tuple(side.arm() for side in sides)
+                    return
                 after = await take_look(side.client, side.served)
                 rise = rise_of(before, after, side.served, asked)
                 past = side.counters.get(load)
@@ -140,8 +151,11 @@ class _Asking:
 
     async def _work(self, waiting: Iterator[Prompt]) -> None:
         """One of the streams of a closed loop: the next request when the last is answered."""
+        failures = 0
         for prompt in waiting:
-            await self._ask(prompt, None)
+            failures = failures + 1 if await self._ask(prompt, None) else 0
+            if failures == MOST_FAILURES:
+                return
 
     async def _offer(
         self, group: asyncio.TaskGroup, waiting: Iterator[Prompt], rate: float
@@ -153,7 +167,8 @@ class _Asking:
             await asyncio.sleep(max(0.0, (due_ns - time.monotonic_ns()) / _NS))
             group.create_task(self._ask(prompt, due_ns))
 
-    async def _ask(self, prompt: Prompt, due_ns: int | None) -> None:
+    async def _ask(self, prompt: Prompt, due_ns: int | None) -> bool:
+        """Whether it failed."""
         served = self.side.served
         call = make_call(
             served.route,
@@ -167,6 +182,7 @@ class _Asking:
         request = await self._complete(call)
         self.answered.append(request)
         self.tell(request)
+        return request.error is not None
 
     async def _complete(self, call: Call) -> Request:
         """The answer; where nothing else is asked meanwhile, with what the server's counters say.

@@ -1,0 +1,128 @@
+"""What becomes of a measurement when its server or its time comes to an end."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from firedup.core.error import MeasureError
+from firedup.session.probe import Probed, Standing, probe
+from firedup.session.probeplan import ProbeOrder
+from firedup.session.side import Opening
+from firedup.store.probe import list_probes
+from tests.probe.speaker import (
+    DONE,
+    END,
+    STREAM,
+    Answer,
+    Speaker,
+    answer,
+    chunk,
+    event,
+    saying,
+    speak,
+    usage,
+)
+
+PIECES = [event(f" {n}") for n in range(7)] + [event(" end", "length"), usage(8), DONE]
+GOOD = (STREAM + chunk(PIECES[0]), *map(chunk, PIECES[1:]), END)
+MODELS = answer(b'{"object":"list","data":[{"id":"m","object":"model"}]}')
+
+
+def serving(answers: int | None) -> Answer:
+    """Models for a GET; a good answer for so many prompts, and none after that."""
+    given = 0
+
+    async def say(speaker: Speaker, writer: asyncio.StreamWriter) -> None:
+        nonlocal given
+        if speaker.heads[-1].startswith("GET"):
+            known = "/v1/models" in speaker.heads[-1]
+            await saying(MODELS if known else answer(b"{}", "404 Not Found"))(speaker, writer)
+            return
+        given += 1
+        if answers is not None and given > answers:
+            writer.close()
+            return
+        await saying(*GOOD)(speaker, writer)
+
+    return say
+
+
+@asynccontextmanager
+async def order(answers: int | None, **how: object) -> AsyncIterator[ProbeOrder]:
+    async with speak(serving(answers)) as speaker:
+        yield ProbeOrder(speaker.url, requests=12, max_tokens=8, **how)  # type: ignore[arg-type]
+
+
+async def run(order: ProbeOrder, folder: Path, said: list[str]) -> Probed:
+    told: list[Standing] = []
+    return await probe(order, Opening(say=said.append), folder, tell=told.append)
+
+
+async def test_a_server_that_answers_all_is_kept(tmp_path: Path) -> None:
+    async with order(None) as asked:
+        found = await run(asked, tmp_path, [])
+
+    assert found.failure is None
+    assert found.notes == ()
+    assert [path.parent for path in found.kept] == [tmp_path]
+
+
+async def test_a_server_that_dies_is_not_asked_on_and_no_baseline_for_others(
+    tmp_path: Path,
+) -> None:
+    async with order(9) as asked:
+        found = await run(asked, tmp_path, [])
+
+    assert found.failure is not None
+    assert "answered no more" in found.notes[0]
+    assert found.kept == ()
+    assert list_probes(tmp_path) == ()
+    errors = [r for cell in found.candidate.cells for r in cell.requests if r.error]
+    assert len(errors) <= 4  # of a visit, and then of no further one
+
+
+async def test_a_server_that_answers_no_prompt_is_said(tmp_path: Path) -> None:
+    async with order(0) as asked:
+        with pytest.raises(MeasureError, match="answered nothing that counts") as caught:
+            await run(asked, tmp_path, [])
+
+    assert caught.value.exit_status == 6
+    assert caught.value.evidence is not None
+
+
+async def test_who_breaks_it_off_keeps_what_there_is(tmp_path: Path) -> None:
+    said: list[str] = []
+    begun = asyncio.Event()
+    async with order(None) as asked:
+        count = 0
+
+        def tell(_: Standing) -> None:
+            nonlocal count
+            count += 1
+            if count == 6:
+                begun.set()
+
+        task = asyncio.ensure_future(probe(asked, Opening(say=said.append), tmp_path, tell=tell))
+        await begun.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    assert len(list_probes(tmp_path)) == 1
+    assert "broken off; kept as" in said[-1]
+
+
+async def test_a_full_disk_takes_no_result_away(tmp_path: Path) -> None:
+    said: list[str] = []
+    (tmp_path / "file").touch()
+    async with order(None) as asked:
+        found = await run(asked, tmp_path / "file", said)
+
+    assert found.kept == ()
+    assert found.candidate.cells[0].kept
+    assert "was not kept" in said[-1]
