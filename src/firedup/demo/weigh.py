@@ -15,7 +15,7 @@ from firedup.session.probeplan import ProbeOrder
 from firedup.session.registry import Run
 from firedup.session.side import Opening
 from firedup.view.measurement import record_measurement, render_measurement
-from firedup.view.quantity import render_estimate
+from firedup.view.quantity import render_duration, render_estimate
 
 # Long answers: where a core is shared, a short one is over while its reader waits for its turn.
 MAX_TOKENS = 256
@@ -72,6 +72,9 @@ class Weighing:
         order = self.asking.order(run, baseline)
         name = baseline.label.name if baseline else None
         self.screen.show_command(self.asking.command(run.label.name, name))
+        most = render_duration(self.asking.budget_s)
+        self.screen.say(f"asks one prompt after the other, for {most} at most", "faint")
+        self.screen.say("")
         found = await probe(order, Opening(), self.folder, tell=_say_nothing)
         whole = (found.candidate, found.baseline, found.judged)
         is_short = found.is_cut_short
