@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-MAX_FILES = 24  # a few versions and a few sets of user profiles
+MAX_FILES = 40  # four each for a few versions and a few sets of user profiles
 _SEAL_BYTES = 32
 
 
