@@ -111,6 +111,20 @@ def test_prompts_that_are_alike_within_give_no_narrower_interval_by_more_request
     assert once == often
 
 
+@pytest.mark.parametrize(
+    # From printed tables of the sign test: how many values are cut off at either end.
+    ("count", "low", "high"),
+    [(5, None, None), (6, 0, 5), (9, 1, 7), (20, 5, 14), (42, 14, 27)],
+)
+def test_the_interval_of_a_median_lies_between_two_of_the_values(
+    count: int, low: int | None, high: int | None
+) -> None:
+    found = estimate_median([[value] for value in range(count)])
+
+    assert found is not None
+    assert (found.value, found.low, found.high) == ((count - 1) / 2, low, high)
+
+
 def make_rows(draw: random.Random, count: int) -> list[tuple[float, float]]:
     """Prompts of 30 steps; how many drafts each step accepts depends on the prompt. Mean: 1.5."""
     rates = [max(0.0, draw.gauss(1.5, 0.6)) for _ in range(count)]

@@ -89,7 +89,7 @@ def _figures(
         sum(one.tokens or 0 for one in requests),
         speeds["tokens_per_s"],
         speeds["tpot_s"],
-        estimate_median(waits, seed=seed),
+        estimate_median(waits),
         length["length"] if is_shown else None,
         step["step_s"],
     )

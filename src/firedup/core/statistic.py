@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping, Sequence
-from math import ceil, floor, isfinite, nan, sqrt
+from math import ceil, comb, floor, isfinite, nan, sqrt
 from statistics import NormalDist, median
 
 from firedup.core.measured import Estimate
@@ -68,24 +68,24 @@ def estimate_all(
 
 
 def estimate_median(
-    groups: Sequence[Sequence[float]],
-    *,
-    confidence: float = 0.95,
-    resamples: int = RESAMPLES,
-    seed: int = 0,
+    groups: Sequence[Sequence[float]], *, confidence: float = 0.95
 ) -> Estimate | None:
-    """The median of all values, each group being those of one prompt; None without values."""
-    groups = [group for group in groups if group]
-    if not groups:
+    """The median of prompts, each with the median of its own values; None without values.
+
+    Its interval is between two of the values in their order, by how many of them lie below a true
+    median by chance; with too few for that there is none. Nothing needs to be drawn again.
+    """
+    values = sorted(median(group) for group in groups if group)
+    if not values:
         return None
-    value = median(value for group in groups for value in group)
-    draw = random.Random(seed)  # noqa: S311 - a seeded draw, no secret
-    drawn = []
-    if len(groups) >= FEWEST:
-        for _ in range(resamples):
-            again = draw.choices(groups, k=len(groups))
-            drawn.append(median([value for group in again for value in group]))
-    return _estimate(value, drawn, _tail(confidence, len(groups)), confidence, len(groups))
+    count, value = len(values), median(values)
+    below, tail = 0, 0.5**count  # of the outermost value: all of the others on one side
+    while 2 * tail <= 1 - confidence:
+        below += 1
+        tail += comb(count, below) * 0.5**count
+    if not below:
+        return Estimate(value, confidence=confidence, count=count)
+    return Estimate(value, values[below - 1], values[-below], confidence, count)
 
 
 def _resample(rows: Sequence[Row], resamples: int, seed: int) -> list[list[float]]:
