@@ -10,16 +10,25 @@ from pathlib import Path
 import click
 
 from firedup.cli.paper import choose_output
+from firedup.core.comparable import are_comparable, find_obstacles
 from firedup.core.decision import Advice, sum_up
-from firedup.core.error import UsageError
+from firedup.core.error import FiredupError, UsageError
 from firedup.core.judged import judge_arms
 from firedup.core.pairing import Design
 from firedup.core.stepcost import StepCost
-from firedup.session.probe import BASELINE, CANDIDATE, Probed, refuse_incomparable
-from firedup.store.probe import StoredProbe, find_probe, probes_folder
+from firedup.session.comparing import refuse_incomparable
+from firedup.session.probe import BASELINE, CANDIDATE, Probed
+from firedup.store.probe import (
+    StoredProbe,
+    find_probe,
+    list_probes,
+    load_probe,
+    probes_folder,
+)
 from firedup.view.measurement import record_measurement, render_measurement
 from firedup.view.probed import render_csv
 from firedup.view.record import render_json
+from firedup.view.redact import clean
 from firedup.view.stepcost import record_step_cost, render_step_cost
 
 # A comparison that says no, and one that says nothing.
@@ -37,15 +46,34 @@ def compare_kept(
 ) -> int:
     """Hold two measurements that are kept against each other, and return the exit status."""
     folder = probes_folder(os.environ)
-    arms = [
-        replace(_find(folder, text).arm, name=name)
-        for text, name in ((baseline, BASELINE), (candidate, CANDIDATE))
-    ]
-    before, after = arms
-    refuse_incomparable(before, after)
+    first, second = _find(folder, baseline), _find(folder, candidate)
+    if first.id == second.id:
+        raise UsageError(
+            f"{baseline} and {candidate} are one and the same measurement, {first.id}",
+            todo="Name two: firedup compare lists what is kept, and NAME~1 is the one before NAME.",
+        )
+    before, after = replace(first.arm, name=BASELINE), replace(second.arm, name=CANDIDATE)
+    if not are_comparable(find_obstacles(before.conditions, after.conditions)):
+        refuse_incomparable(before, after, kept=_list_pairs(folder, first, second))
     judged = judge_arms(before, after, Design.SEQUENTIAL, share=1.0)
     found = Probed(after, before, Design.SEQUENTIAL, judged)
     return tell_probed(found, csv_file, as_json=as_json, accuracy=accuracy)
+
+
+def _list_pairs(
+    folder: Path, first: StoredProbe, second: StoredProbe
+) -> list[tuple[StoredProbe, StoredProbe]]:
+    """Each of the two with the other measurements of the other's server, the newest first."""
+    pairs = []
+    for path in list_probes(folder):
+        try:
+            one = load_probe(path)
+        except FiredupError:
+            continue
+        if one.id not in (first.id, second.id) and one.name:
+            pairs += [(first, one)] if one.name == second.name else []
+            pairs += [(one, second)] if one.name == first.name else []
+    return pairs
 
 
 def _find(folder: Path, text: str) -> StoredProbe:
@@ -54,7 +82,8 @@ def _find(folder: Path, text: str) -> StoredProbe:
         raise UsageError(
             f"no measurement of {text!r} is kept",
             why=f"{folder} has none with this id, and none of a run with this id or name",
-            todo=f"Measure it while it is up: firedup probe {shlex.quote(text)}",
+            todo=f"Measure it while it is up: firedup probe {shlex.quote(text)}. What is kept is"
+            " listed by firedup probe --list.",
         )
     return found
 
@@ -71,6 +100,8 @@ def tell_probed(
     _show(found, as_json=as_json, accuracy=accuracy, costs=costs)
     if csv_file:  # not before: what took long to measure is told whatever becomes of the file
         _write_csv(Path(csv_file), found)
+    if found.failure is not None:
+        return _STATUS[Advice.UNDECIDED]
     if found.judged is None:
         return 0
     return _STATUS[sum_up(found.judged.decisions)]
@@ -86,6 +117,7 @@ def _show(
             *whole, found.design, accuracy=accuracy, is_cut_short=found.is_cut_short
         )
         record["kept"] = kept
+        record["notes"] = list(found.notes)
         if costs is not None:
             record["step_cost"] = record_step_cost(costs)
         click.echo(render_json(record))
@@ -94,6 +126,8 @@ def _show(
     lines = render_measurement(*whole, paper, accuracy=accuracy, is_cut_short=found.is_cut_short)
     if costs is not None:
         lines += render_step_cost(costs, paper)
+    for note in found.notes:
+        lines += ["", *paper.fold(f"! {clean(note)}", rest="  ")]
     if kept:
         lines += ["", paper.paint(f"kept as {', '.join(kept)}", "faint")]
     click.echo(paper.finish(lines))

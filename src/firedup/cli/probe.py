@@ -6,9 +6,10 @@ from typing import Any
 
 import click
 
-from firedup.cli import option
+from firedup.cli import asking, option
 from firedup.cli.command import command as make_command
 from firedup.cli.complete import complete_run
+from firedup.cli.figure import Figure
 
 
 @make_command(
@@ -18,9 +19,10 @@ from firedup.cli.complete import complete_run
     firedup probe drafted --baseline plain
     firedup probe http://127.0.0.1:30000 --baseline http://127.0.0.1:30001 --budget 5m
     firedup probe --from-log server.log
+    firedup probe --list
     """,
 )
-@click.argument("target", metavar="URL|RUN|LOG", shell_complete=complete_run)
+@click.argument("target", metavar="URL|RUN|LOG", required=False, shell_complete=complete_run)
 @click.option(
     "--baseline",
     metavar="URL|RUN",
@@ -34,16 +36,12 @@ from firedup.cli.complete import complete_run
 )
 @click.option(
     "--rate",
-    type=click.FloatRange(0, min_open=True),
+    type=Figure(0.001, 10_000),
     metavar="R",
     help="Send so many requests a second instead, whatever is under way.",
 )
-@click.option(
-    "--requests", type=click.IntRange(4), metavar="N", help="Prompts for each load, else 42."
-)
-@click.option(
-    "--max-tokens", type=click.IntRange(8), metavar="N", help="Tokens of an answer, else 256."
-)
+@asking.requests
+@asking.max_tokens
 @click.option(
     "--natural/--fixed",
     "natural",
@@ -51,7 +49,11 @@ from firedup.cli.complete import complete_run
     help="Let answers end by themselves, or at the same length; else at the same length.",
 )
 @click.option(
-    "--category", "categories", multiple=True, metavar="NAME", help="Only these; may be repeated."
+    "--category",
+    "categories",
+    multiple=True,
+    metavar="NAME",
+    help="Only such prompts; may be repeated.",
 )
 @click.option(
     "--prompts",
@@ -61,7 +63,11 @@ from firedup.cli.complete import complete_run
 )
 @click.option("--seed", type=int, metavar="N", help="Which prompts are drawn, else 0.")
 @click.option(
-    "--budget", "budget_s", type=option.Duration(), metavar="TIME", help="Stop after so long."
+    "--budget",
+    "budget_s",
+    type=option.Duration(least_s=1),
+    metavar="TIME",
+    help="Stop after so long.",
 )
 @click.option(
     "--step-cost",
@@ -73,6 +79,7 @@ from firedup.cli.complete import complete_run
     is_flag=True,
     help="The target is a log: say what its own lines tell of acceptance and speed.",
 )
+@click.option("--list", "is_list", is_flag=True, help="List the measurements that are kept.")
 @click.option("--engine", metavar="NAME", help="What answers, if it does not say.")
 @click.option(
     "--api-key-env",
@@ -96,6 +103,12 @@ def command(**given: Any) -> int:
     once; the first requests of each load warm up and do not count. The measurement is kept, and
     can be the baseline of a later one.
     """
+    if given["is_list"] and given["target"] is None:
+        from firedup.cli.keptprobes import tell_kept
+
+        return tell_kept(as_json=given["as_json"])
+    if given["is_list"] or given["target"] is None:
+        raise click.UsageError("one of URL, RUN, LOG and --list is wanted")
     from firedup.cli.probed import run_probe
 
     return run_probe(given)

@@ -19,18 +19,22 @@ from firedup.core.measured import Load
 from firedup.probe.key import ApiKey
 from firedup.probe.tls import Trust
 from firedup.session.probe import Standing, probe
-from firedup.session.probeplan import ProbeOrder
+from firedup.session.probeplan import ProbeOrder, foresee
 from firedup.session.side import Opening
 from firedup.session.stepcost import read_step_costs
 from firedup.store.probe import probes_folder
 from firedup.view.quantity import render_remaining
+
+MOST_STREAMS = 4096  # connections of one process, which may have 1,024 to 65,536 files open
 
 
 def run_probe(given: Mapping[str, Any]) -> int:
     """Measure, say what was found, and return the exit status."""
     if given.get("from_log"):
         return tell_logged(given["target"], given["engine"], as_json=given["as_json"])
-    order = _read_order(given)
+    order = read_order(given)
+    for note in foresee(order, probes_folder(os.environ)):
+        say_aside(note)
     trust = Trust(Path(given["cacert"]) if given["cacert"] else None, is_blind=given["insecure"])
     if trust.note is not None:
         say_aside(f"warning: {trust.note}")
@@ -48,7 +52,8 @@ def run_probe(given: Mapping[str, Any]) -> int:
     return tell_probed(found, given["csv_file"], as_json=given["as_json"], costs=costs)
 
 
-def _read_order(given: Mapping[str, Any]) -> ProbeOrder:
+def read_order(given: Mapping[str, Any]) -> ProbeOrder:
+    """What the options of `firedup probe` ask for. UsageError where they contradict each other."""
     if given["rate"] is not None and given["concurrency"] is not None:
         raise UsageError("--rate and --concurrency offer load in two ways", todo="Choose one.")
     loads: tuple[Load, ...] | None = None
@@ -73,7 +78,12 @@ def _read_order(given: Mapping[str, Any]) -> ProbeOrder:
 def read_concurrency(text: str) -> list[int]:
     """The numbers of "1,8,32", ascending. UsageError when it is no such list."""
     words = [word.strip() for word in text.split(",")]
-    if not all(word.isdecimal() and 0 < int(word) <= 4096 for word in words):
+    is_list = all(word.isdecimal() and word.isascii() and word.strip("0") for word in words)
+    if is_list and any(len(word) > 9 or int(word) > MOST_STREAMS for word in words):
+        raise UsageError(
+            f"--concurrency {text} is more than one client asks: {MOST_STREAMS} at a time at most"
+        )
+    if not is_list:
         raise UsageError(
             f"--concurrency {text} is no list of numbers", todo="Such as --concurrency 1,8,32"
         )

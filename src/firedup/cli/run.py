@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from firedup.cli import nodeoption, option
+from firedup.cli import asking, nodeoption, option
 from firedup.cli.command import command as make_command
 from firedup.cli.notify import Address
 
@@ -85,8 +85,10 @@ HOOK_EVENTS = ("ready", "crashed", "stalled", "exited")
 )
 @click.option("--baseline", metavar="URL|RUN", help="Of --then probe: what it is measured against.")
 @click.option("--concurrency", metavar="N,…", help="Of --then probe: how many requests at a time.")
+@asking.requests
+@asking.max_tokens
 @click.option(
-    "--budget", "budget_s", type=option.Duration(), metavar="TIME", help="Of --then probe."
+    "--budget", "budget_s", type=option.Duration(least_s=1), metavar="TIME", help="Of --then probe."
 )
 @option.profiles
 @option.showing
@@ -100,7 +102,7 @@ def command(**given: Any) -> int:
     option says otherwise. With --nodes or --node one run has a server on each of several hosts, and
     {rank}, {nnodes} and {head} in the command are filled in.
     """
-    if given["then"] or given["baseline"] or given["concurrency"] or given["budget_s"]:
+    if any(given[word] is not None for word in ("then", *asking.OF_PROBE)):
         from firedup.cli.then import check_then
 
         check_then(given, is_on_nodes=nodeoption.asks_for_nodes(given))

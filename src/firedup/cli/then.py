@@ -7,9 +7,11 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
+from firedup.cli.asking import OF_PROBE
 from firedup.cli.probe import command as probe_command
-from firedup.cli.probed import read_concurrency, run_probe
+from firedup.cli.probed import read_order, run_probe
 from firedup.core.error import UsageError
+from firedup.session.probeplan import foresee
 from firedup.session.registry import Run
 from firedup.session.side import is_address
 from firedup.store.probe import find_probe, probes_folder
@@ -19,7 +21,8 @@ def check_then(given: Mapping[str, Any], *, is_on_nodes: bool) -> None:
     """UsageError for what would be found out only after a long start."""
     if given["then"] is None:
         raise UsageError(
-            "--baseline, --concurrency and --budget are for the probe that follows",
+            "--baseline, --concurrency, --requests, --max-tokens and --budget are for the probe"
+            " that follows",
             todo="Add --then probe.",
         )
     if given["no_wait"]:
@@ -29,20 +32,22 @@ def check_then(given: Mapping[str, Any], *, is_on_nodes: bool) -> None:
             "--then probe is for one host",
             todo="Launch without it, then: firedup probe RUN --host HEAD",
         )
-    if given["concurrency"]:
-        read_concurrency(given["concurrency"])
-    baseline = given["baseline"]
-    if baseline is None or is_address(baseline):
-        return
-    if find_probe(probes_folder(os.environ), baseline) is None:
+    folder, baseline = probes_folder(os.environ), given["baseline"]
+    is_kept = baseline is None or is_address(baseline) or find_probe(folder, baseline) is not None
+    if not is_kept:
         raise UsageError(
             f"no measurement of {baseline!r} is kept, and this server would be compared with it",
             todo=f"Measure it while it is up: firedup probe {shlex.quote(baseline)}",
         )
+    foresee(read_order(_as_probe("the server to be", given)), folder)
 
 
 def probe_launched(run: Run, given: Mapping[str, Any]) -> int:
     """Measure the server of `run`, which is ready; what cannot be said here is as by default."""
-    words = ("baseline", "concurrency", "budget_s", "host", "as_json")
-    defaults = probe_command.make_context("probe", [run.label.id]).params
-    return run_probe({**defaults, **{word: given[word] for word in words}})
+    return run_probe(_as_probe(run.label.id, given))
+
+
+def _as_probe(target: str, given: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What `firedup probe` would have been given."""
+    defaults = probe_command.make_context("probe", [target]).params
+    return {**defaults, **{word: given[word] for word in (*OF_PROBE, "host", "as_json")}}
