@@ -28,7 +28,6 @@ def keys_of(name: str) -> set[str]:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("probe", "127.0.0.1:9"), "nobody answers at http://127.0.0.1:9"),
         (("probe", "nobody"), "there is no run nobody"),
         (("probe", "127.0.0.1:9", "--concurrency", "1,x"), "is no list of numbers"),
         (("probe", "127.0.0.1:9", "--concurrency", "8²"), "is no list of numbers"),
@@ -42,6 +41,7 @@ def keys_of(name: str) -> set[str]:
         (("probe", "127.0.0.1:9", "--budget", "0"), "is too short"),
         (("probe", "127.0.0.1:9", "--concurrency", "100000"), "4096 at a time at most"),
         (("probe", "127.0.0.1:9", "--concurrency", "64", "--requests", "7"), "are too few for 64"),
+        (("probe", "127.0.0.1:9", "--cacert", "no-such.pem"), "no-such.pem cannot be used"),
         (("probe",), "one of URL, RUN, LOG and --list is wanted"),
         (("compare", "one"), "two measurements are wanted"),
         (("compare", "one", "two", "--validation-accuracy", "nan"), "nan is not between 0 and 1"),
@@ -102,7 +102,7 @@ def test_measurements_that_are_kept_are_listed_the_newest_first(
     rows = done.out.splitlines()
     assert rows[0].split()[:3] == ["id", "server", "age"]
     assert rows[1].split()[:2] == [ids[1], "drafted"]
-    assert rows[2].split()[3:] == ["1", "8", "48", "-", "100.0"]
+    assert rows[2].split()[-5:] == ["1", "8", "48", "-", "100.0"]
     assert "holds no measurement" in done.err
     assert [one["id"] for one in listed] == ids[::-1]
     assert listed[0]["loads"][0]["tokens_per_s"] == pytest.approx(100)
@@ -118,6 +118,13 @@ def test_a_list_fits_on_a_narrow_terminal(shell: Shell, monkeypatch: pytest.Monk
 
     assert max(map(len, done.out.splitlines())) <= 40
     assert "max tokens 48" in " ".join(done.out.split())
+
+
+def test_a_server_that_is_not_there_is_not_reached(shell: Shell) -> None:
+    done = shell.run("probe", "127.0.0.1:9")
+
+    assert done.status == 3
+    assert "nobody answers at http://127.0.0.1:9" in done.err
 
 
 def test_one_measurement_is_not_compared_with_itself(shell: Shell) -> None:

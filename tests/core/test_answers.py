@@ -50,7 +50,13 @@ def test_no_body_breaks_the_readers(body: bytes) -> None:
 def test_errors_and_model_names_are_found() -> None:
     assert parse_error(b'{"error": {"message": "no such model"}}') == "no such model"
     assert parse_error(b'{"detail": "busy"}') == "busy"
-    assert parse_error(b"<html>") == "<html>"
+    assert parse_error(b"out of\n  memory\n") == "out of memory"
+
+
+def test_of_a_web_page_its_title_is_told() -> None:
+    page = b"<!DOCTYPE HTML>\n<html><head><title>Error\n response</title></head><h1>No"
+    assert parse_error(page) == "a web page (Error response)"
+    assert parse_error(b"<html>") == "a web page"
     assert parse_models(b'{"data": [{"id": "tiny"}]}') == ("tiny",)
 
 

@@ -130,6 +130,14 @@ async def test_llama_cpp_says_before_its_first_draft_that_it_speculates() -> Non
     )
 
 
+async def test_a_build_that_does_not_know_its_number_has_none() -> None:
+    props = '{"build_info": "b0-unknown", "model_path": "/m/target-q8.gguf"}'
+    async with serving(LLAMA | {"/props": props}) as client:
+        served = await ask_served(client)
+
+    assert (served.info.engine, served.info.version) == ("llama-cpp", None)
+
+
 async def test_a_drafter_that_llama_cpp_turned_off_is_no_speculation() -> None:
     off = LLAMA | {"/slots": '[{"id": 0, "speculative": false}]'}
     async with serving(off) as client:
@@ -153,6 +161,8 @@ async def test_a_server_with_a_key_wants_it_and_is_asked_with_it() -> None:
     async with serving(VLLM, key="secret") as client:
         with pytest.raises(UsageError, match="wants an API key"):
             await ask_served(client)
+        with pytest.raises(UsageError, match="refused the API key that it was given"):
+            await ask_served(client, has_key=True)
     async with serving(VLLM, key="secret", sent="secret") as client:
         assert (await ask_served(client)).info.engine == "vllm"
 

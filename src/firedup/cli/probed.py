@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from firedup.cli.say import say_aside
 from firedup.core.error import UsageError
 from firedup.core.measured import Load
 from firedup.probe.key import ApiKey
-from firedup.probe.tls import Trust
+from firedup.probe.tls import Trust, make_context
 from firedup.session.probe import Standing, probe
 from firedup.session.probeplan import ProbeOrder, foresee
 from firedup.session.side import Opening
@@ -36,6 +37,8 @@ def run_probe(given: Mapping[str, Any]) -> int:
     for note in foresee(order, probes_folder(os.environ)):
         say_aside(note)
     trust = Trust(Path(given["cacert"]) if given["cacert"] else None, is_blind=given["insecure"])
+    if trust.ca_file is not None:
+        make_context(replace(trust, is_blind=False))  # a mistake in it is told with http too
     if trust.note is not None:
         say_aside(f"warning: {trust.note}")
     opening = Opening(

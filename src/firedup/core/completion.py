@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from firedup.core.prompt import Message
+
+# What other servers answer with: whoever reads an error wants its headline.
+_PAGE = re.compile(r"<(!doctype\s+html|html|head|body)\b", re.IGNORECASE)
+_TITLE = re.compile(r"<title[^>]*>([^<]*)<", re.IGNORECASE)
 
 # The engines whose OpenAI routes go on after the end token when they are told to.
 _IGNORES_EOS = frozenset({"sglang", "vllm", "llama-cpp"})
@@ -146,7 +151,11 @@ def parse_error(body: bytes) -> str | None:
     if isinstance(value, dict) and (said := error_text(value)) is not None:
         return said
     text = body.decode("utf-8", "replace").strip()
-    return text[:300] or None
+    if _PAGE.match(text):
+        title = _TITLE.search(text)
+        said = " ".join(title[1].split()) if title else ""
+        return f"a web page ({said[:100]})" if said else "a web page"
+    return " ".join(text.split())[:300] or None
 
 
 def error_text(value: Mapping[str, object]) -> str | None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from firedup.core.exposition import MetricSample
+
+_UNNUMBERED = re.compile(r"b0-unknown\b|unknown\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +61,10 @@ def read_llama(props: object) -> ServerInfo | None:
     if not isinstance(props, Mapping) or "build_info" not in props:
         return None
     model = _text(props.get("model_path")) or _text(props.get("model_alias"))
-    return ServerInfo("llama-cpp", _text(props.get("build_info")), model)
+    # Built outside of a checkout it does not know its own number: "b0-unknown".
+    build = _text(props.get("build_info"))
+    is_known = build is not None and not _UNNUMBERED.match(build)
+    return ServerInfo("llama-cpp", build if is_known else None, model)
 
 
 def read_slots(slots: object) -> bool | None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from firedup.core.acceptance import acceptance_of, sum_counts
+from firedup.core.acceptance import Source, acceptance_of, sum_counts
 from firedup.core.counter import Look, Rise, read_look, rise_between
-from firedup.core.error import UsageError
+from firedup.core.error import HostError, UsageError
 from firedup.core.exposition import parse_exposition
 from firedup.core.measured import Request
 from firedup.core.model import Acceptance
@@ -56,17 +56,18 @@ class Served:
         return self.info.model
 
 
-async def ask_served(client: Asker, *, engine: str | None = None) -> Served:
+async def ask_served(client: Asker, *, engine: str | None = None, has_key: bool = False) -> Served:
     """Who answers at the address of `client`; `engine` is believed where it does not say itself.
 
-    UsageError when nobody does, or when it wants a key that it did not get.
+    HostError when nobody does, UsageError when it wants a key that it did not get; `has_key` is
+    whether it got one.
     """
     answers = dict(zip(_PATHS, await asyncio.gather(*map(client.fetch, _PATHS)), strict=True))
     models = answers["/v1/models"]
     if all(answer.status is None for answer in answers.values()):
-        raise UsageError(f"nobody answers at {client.url}", evidence=models.error)
+        raise HostError(f"nobody answers at {client.url}", evidence=models.error)
     # llama.cpp lists its model to anybody, and keeps the rest to itself.
-    _refuse_without_key(client, models, answers["/props"])
+    _refuse_without_key(client, (models, answers["/props"]), has_key=has_key)
     named = read_models(models.json)
     sglang = answers["/server_info"]
     if sglang.status != _OK and named.engine in ("sglang", None):
@@ -90,9 +91,15 @@ async def ask_served(client: Asker, *, engine: str | None = None) -> Served:
     return Served(info, route, has_metrics, counts_requests=route.endswith("/generate"))
 
 
-def _refuse_without_key(client: Asker, *answers: Fetched) -> None:
+def _refuse_without_key(client: Asker, answers: Iterable[Fetched], *, has_key: bool) -> None:
     """UsageError when one of these was refused for want of the right key."""
     refused = next((one for one in answers if one.status in _FORBIDDEN), None)
+    if refused is not None and has_key:
+        raise UsageError(
+            f"{client.url} refused the API key that it was given",
+            evidence=refused.error,
+            todo="Look at the variable that --api-key-env names: is it this server's key?",
+        )
     if refused is not None:
         raise UsageError(
             f"{client.url} wants an API key",
@@ -140,14 +147,11 @@ def acceptance_of_cell(
     own = [one.counts for one in kept if one.counts is not None]
     whole = sum_counts(own)
     if whole is not None and (served.counts_requests or len(own) == len(kept)):
-        source = "the requests' own counters"
-        if not served.counts_requests:
-            source = "the server's counters between the requests"
-        return acceptance_of(whole, source)
+        return acceptance_of(whole, Source.REQUESTS if served.counts_requests else Source.BETWEEN)
     if counters is not None and counters.why_not is not None:
         return Acceptance(None, None, why_not=counters.why_not)
     if counters is not None and counters.counts is not None:
-        return acceptance_of(counters.counts, "the server's counters")
+        return acceptance_of(counters.counts, Source.SERVER)
     if counters is not None and served.info.engine == "llama-cpp":
         # Its counters of speculation are there from the first draft on.
         return Acceptance(None, None, why_not="not one draft was verified")

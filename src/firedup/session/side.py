@@ -78,7 +78,8 @@ async def open_side(
                 open_asker(agent, run, key=opening.key, trust=opening.trust, say=opening.say)
             )
         engine = opening.engine or (run.spec.engine if run else None)
-        served = _with_simulation(await ask_served(client, engine=engine), run)
+        has_key = opening.key is not None
+        served = _with_simulation(await ask_served(client, engine=engine, has_key=has_key), run)
         conditions = conditions_of(served, generation, run, host=host, through=through)
         yield OpenedSide(Side(name, client, served, conditions), str(client.url), host, run)
 
