@@ -40,7 +40,8 @@ class FarClient:
 
     `serve` starts the far side and carries what is asked to it, for as long as a link lasts; `up`
     is set while it can be asked. Its times are moved by a constant into this machine's clock. The
-    key is `key`, else what the host finds by `key_from`, which then stays there.
+    key is `key`, else what the host finds by `key_from`, which then stays there. Certificates are
+    not checked, as for all that the agent asks: client and server are on one host.
     """
 
     def __init__(

@@ -20,7 +20,9 @@ async def find_python(agent: Agent, *, server_pid: int | None = None) -> str | N
 
     None where none is. LinkError when the link breaks meanwhile.
     """
-    names = dict.fromkeys((agent.host.python, *_NAMES, *await _python_of(agent, server_pid)))
+    if await _fits(agent, agent.host.python):
+        return agent.host.python
+    names = (*_NAMES, *await _python_of(agent, server_pid))
     fits = await asyncio.gather(*(_fits(agent, name) for name in names))
     return next((name for name, fit in zip(names, fits, strict=True) if fit), None)
 
