@@ -8,8 +8,9 @@ from dataclasses import replace
 import pytest
 
 from firedup.core.acceptance import Counts
+from firedup.core.accepted import acceptance_length_of
 from firedup.core.decision import Advice
-from firedup.core.judged import acceptance_length_of, judge_arms
+from firedup.core.judged import judge_arms
 from firedup.core.measured import Arm, Cell, Conditions, Load, Request
 from firedup.core.model import Acceptance
 from firedup.core.pairing import Design

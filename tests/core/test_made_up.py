@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from firedup.core.acceptance import Counts
+from firedup.core.accepted import acceptance_length_of
 from firedup.core.counter import Rise
 from firedup.core.figures import figures_of
-from firedup.core.judged import acceptance_length_of, judge_arms
+from firedup.core.judged import judge_arms
 from firedup.core.measured import Arm, Cell, Conditions, Load, Request
 from firedup.core.model import Acceptance
 from firedup.core.pairing import Design

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from enum import StrEnum
 from itertools import zip_longest
 
 from firedup.core.exposition import MetricSample
@@ -13,6 +14,14 @@ from firedup.core.model import Acceptance
 # llama.cpp's server metrics, which follow it.
 PREFIXES = ("vllm:", "llamacpp:")
 _PER_POSITION = "spec_decode_num_accepted_tokens_per_pos_total"
+
+
+class Source(StrEnum):
+    """Whose counters told of a measurement's acceptance."""
+
+    REQUESTS = "the requests' own counters"
+    BETWEEN = "the server's counters between the requests"  # and so the requests' own
+    SERVER = "the server's counters"  # of all that was asked meanwhile
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,26 +2,73 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from firedup.core.acceptance import Counts, Positions, positions_of, sum_counts
-from firedup.core.measured import Arm, Cell
+from firedup.core.acceptance import Counts, Positions, Source, positions_of, sum_counts
+from firedup.core.measured import Arm, Cell, Estimate, Request
 from firedup.core.rival import Evidence
+from firedup.core.statistic import estimate
 
 _FEWEST_STEPS = 20  # of a category or a position, below which its share is chance
 
 
-def counts_of(cell: Cell) -> Counts | None:
+def counted(cell: Cell) -> tuple[Request, ...]:
+    """The requests whose own counters tell of the cell; none where the server's tell of it.
+
+    Where neither was chosen, since what they say is made up, it is the requests' if all have them.
+    """
+    own = tuple(request for request in cell.kept if request.counts is not None)
+    source = cell.acceptance.source if cell.acceptance else ""
+    if source == Source.SERVER:
+        return ()
+    is_whole = len(own) == len(cell.kept) or cell.counters is None or cell.counters.counts is None
+    return own if is_whole or source in (Source.REQUESTS, Source.BETWEEN) else ()
+
+
+def any_counts_of(cell: Cell) -> Counts | None:
     """The counters of speculation over the requests that count, else those of the server.
 
-    None where there are none, or where they are not of this drafter.
+    Made up or not: a step takes the time that it takes. None where there are none.
     """
+    own = sum_counts(request.counts for request in counted(cell) if request.counts is not None)
+    if own is not None:
+        return own
+    return cell.counters.counts if cell.counters else None
+
+
+def counts_of(cell: Cell) -> Counts | None:
+    """The same; None too where they are not of this drafter."""
     if cell.acceptance is None or cell.acceptance.length is None:
         return None
-    own = [request.counts for request in cell.kept if request.counts is not None]
-    if own and cell.acceptance.source != "the server's counters":
-        return sum_counts(own)
-    return cell.counters.counts if cell.counters else None
+    return any_counts_of(cell)
+
+
+def length_of(rows: Sequence[tuple[int, int]]) -> Estimate | None:
+    """The acceptance length, 1 + accepted ÷ steps, of rows with these two, one for each prompt."""
+    return estimate(rows, lambda accepted, steps: 1 + accepted / steps)
+
+
+def rows_of(requests: Iterable[Request]) -> dict[str, tuple[int, int]]:
+    """Accepted tokens and steps of each prompt that has counters."""
+    rows: dict[str, tuple[int, int]] = {}
+    for request in requests:
+        if (counts := request.counts) is not None:
+            accepted, steps = rows.get(request.prompt, (0, 0))
+            rows[request.prompt] = (accepted + counts.accepted, steps + counts.steps)
+    return rows
+
+
+def acceptance_length_of(cell: Cell) -> Estimate | None:
+    """Its acceptance length, with an interval where the requests' own counters tell it.
+
+    Without one where the server's do; None where nothing does, or where what it says is made up.
+    """
+    if cell.acceptance is not None and cell.acceptance.length is None:
+        return None
+    found = length_of(tuple(rows_of(counted(cell)).values()))
+    if found is not None or cell.acceptance is None or cell.acceptance.length is None:
+        return found
+    return Estimate(cell.acceptance.length)
 
 
 def positions_of_cell(cell: Cell, draft_tokens: int | None) -> Positions | None:
@@ -56,7 +103,7 @@ def evidence_of(arm: Arm) -> Evidence:
 def _by_category(cell: Cell) -> dict[str, float]:
     """Accepted tokens a step of each category that was asked often enough."""
     many: dict[str, list[Counts]] = {}
-    for request in cell.kept:
+    for request in counted(cell):
         if request.counts is not None:
             many.setdefault(request.category, []).append(request.counts)
     sums = {name: sum_counts(own) for name, own in many.items()}

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from firedup.core.acceptance import Counts
+from firedup.core.accepted import any_counts_of, counted, length_of, rows_of
 from firedup.core.measured import Cell, Estimate, Request
 from firedup.core.pairing import decoding_of
-from firedup.core.statistic import estimate_all, estimate_median
+from firedup.core.statistic import FEWEST, Formula, estimate_all, estimate_median
 
 _NS = 1_000_000_000
+# Of seconds of decoding and their tokens, accepted tokens and steps.
+_FORMULAS: Mapping[str, Formula] = {
+    "tokens_per_s": lambda s, n, _a, _k: n / s,
+    "tpot_s": lambda s, n, _a, _k: s / n,
+    "step_s": lambda s, n, a, k: s / n * (1 + a / k),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,54 +53,74 @@ class CellFigures:
 
 def figures_of(cell: Cell, *, seed: int = 0) -> CellFigures:
     """All figures of `cell`; requests that failed or warmed up are counted and left out."""
-    kept = cell.kept
+    kept, own = cell.kept, counted(cell)
     names = dict.fromkeys(sorted(request.category for request in kept))
     # Made-up acceptance is not the drafter's; what a step costs follows from it all the same.
     is_shown = cell.acceptance is None or cell.acceptance.length is not None
     by_category = {
-        name: _figures([one for one in kept if one.category == name], seed, is_shown=is_shown)
+        name: _figures(
+            [one for one in kept if one.category == name],
+            [one for one in own if one.category == name],
+            seed,
+            is_shown=is_shown,
+        )
         for name in names
     }
     failed = sum(one.error is not None and not one.is_warm_up for one in cell.requests)
     warm_up = sum(one.is_warm_up for one in cell.requests)
-    counts = cell.counters.counts if cell.counters else None
-    whole = _figures(kept, seed, counts, is_shown=is_shown)
+    together = any_counts_of(cell) if not own else None
+    whole = _figures(kept, own, seed, together, is_shown=is_shown)
     whole = replace(whole, all_tokens_per_s=_together(cell))
     return CellFigures(whole, by_category, failed, warm_up)
 
 
 def _figures(
-    requests: Sequence[Request], seed: int, together: Counts | None = None, *, is_shown: bool = True
+    requests: Sequence[Request],
+    own: Sequence[Request],
+    seed: int,
+    together: Counts | None = None,
+    *,
+    is_shown: bool = True,
 ) -> Figures:
-    """Ratios of sums, each prompt a cluster: long answers count as much as they are long."""
-    decoded = [part for one in requests if (part := decoding_of(one)) is not None]
-    speeds = estimate_all(
-        decoded, {"tokens_per_s": lambda s, n: n / s, "tpot_s": lambda s, n: s / n}, seed=seed
-    )
-    stepped = [
-        (counts.accepted, counts.steps) for one in requests if (counts := one.counts) is not None
-    ]
-    length = estimate_all(stepped, {"length": lambda a, n: 1 + a / n}, seed=seed)
-    both = [
-        (*part, counts.accepted, counts.steps)
-        for one in requests
-        if (part := decoding_of(one)) is not None and (counts := one.counts) is not None
-    ]
-    step = estimate_all(both, {"step_s": lambda s, n, a, k: s / n * (1 + a / k)}, seed=seed)
-    if step["step_s"] is None and together is not None and together.steps > 0:
-        # Of all requests under way: the length has no interval, and the step's is that of speed.
-        known = 1 + together.accepted / together.steps
-        step = estimate_all(decoded, {"step_s": lambda s, n: s / n * known}, seed=seed)
-    waits = [[one.ttft_s] for one in requests if one.ttft_s is not None]
+    """Ratios of sums, each prompt a cluster: long answers count as much as they are long.
+
+    A step takes the time per token × the tokens of a step, each of all that tell it. Where counters
+    are of all requests `together`, the length has no interval, and the step's is that of speed.
+    """
+    rows = rows_of(own)
+    decoded = _decoding(requests)
+    if rows:
+        sums = [(*part, *rows.get(prompt, (0, 0))) for prompt, part in decoded.items()]
+    else:
+        known = (together.accepted, together.steps) if together is not None else (0, 0)
+        sums = [(*part, *known) for part in decoded.values()]
+    found = estimate_all(sums, _FORMULAS, seed=seed)
+    step_s = found["step_s"]
+    if step_s is not None and 0 < len(rows) < FEWEST:
+        step_s = replace(step_s, low=None, high=None, count=len(rows))
+    waits: defaultdict[str, list[float]] = defaultdict(list)
+    for one in requests:
+        if one.ttft_s is not None:
+            waits[one.prompt].append(one.ttft_s)
     return Figures(
         len(requests),
         sum(one.tokens or 0 for one in requests),
-        speeds["tokens_per_s"],
-        speeds["tpot_s"],
-        estimate_median(waits),
-        length["length"] if is_shown else None,
-        step["step_s"],
+        found["tokens_per_s"],
+        found["tpot_s"],
+        estimate_median(tuple(waits.values())),
+        length_of(tuple(rows.values())) if is_shown else None,
+        step_s,
     )
+
+
+def _decoding(requests: Iterable[Request]) -> dict[str, tuple[float, int]]:
+    """Seconds of decoding and the tokens that they gave, of each prompt that has them."""
+    found: dict[str, tuple[float, int]] = {}
+    for request in requests:
+        if (part := decoding_of(request)) is not None:
+            seconds, tokens = found.get(request.prompt, (0.0, 0))
+            found[request.prompt] = (seconds + part[0], tokens + part[1])
+    return found
 
 
 def _together(cell: Cell) -> float | None:

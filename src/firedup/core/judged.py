@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from firedup.core.accepted import evidence_of
+from firedup.core.accepted import acceptance_length_of, evidence_of
 from firedup.core.comparable import Obstacle, find_obstacles
 from firedup.core.decision import Case, Crossing, Decision, decide, find_crossing
-from firedup.core.measured import Arm, Cell, Estimate, Load
+from firedup.core.measured import Arm, Cell, Load
 from firedup.core.pairing import FEWEST_PAIRS, Design, Difference, compare_arms, pair_prompts
 from firedup.core.rival import Evidence
 from firedup.core.sequential import FIRST_LOOK, Look, Outlook, Rules, take_look
 from firedup.core.simulated import is_made_up
-from firedup.core.statistic import estimate
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,24 +124,3 @@ def _case(baseline: Cell, candidate: Cell, look: Look, draft_tokens: int | None)
         draft_tokens,
         look.difference.drift_share,
     )
-
-
-def acceptance_length_of(cell: Cell) -> Estimate | None:
-    """1 + accepted ÷ steps, with an interval where requests have counters of their own.
-
-    Else what the cell's best source says, without one; None where nothing does, or where what it
-    says is made up.
-    """
-    if cell.acceptance is not None and cell.acceptance.length is None:
-        return None
-    sums: dict[str, list[int]] = {}
-    for request in cell.kept:
-        if request.counts is not None:
-            row = sums.setdefault(request.prompt, [0, 0])
-            row[0] += request.counts.accepted
-            row[1] += request.counts.steps
-    found = estimate(list(sums.values()), lambda accepted, steps: 1 + accepted / steps)
-    if found is not None:
-        return found
-    length = cell.acceptance.length if cell.acceptance else None
-    return Estimate(length) if length is not None else None

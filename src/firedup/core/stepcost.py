@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from firedup.core.acceptance import Counts, sum_counts
-from firedup.core.accepted import counts_of, positions_of_cell
+from firedup.core.accepted import any_counts_of, positions_of_cell
 from firedup.core.comparable import Weight, find_obstacles
 from firedup.core.measured import Arm, Cell, Load
 from firedup.core.pairing import decoding_of
@@ -88,19 +87,12 @@ def fit_step_cost(arms: Sequence[Arm], load: Load) -> StepCost | None:
 
 def step_time_of(cell: Cell) -> float | None:
     """Seconds of a verify step of one stream: time per token × tokens a step, made up or not."""
-    counts = _any_counts(cell)
+    counts = any_counts_of(cell)
     decoded = [part for one in cell.kept if (part := decoding_of(one)) is not None]
     seconds, tokens = sum(s for s, _ in decoded), sum(n for _, n in decoded)
     if counts is None or counts.steps <= 0 or not tokens:
         return None
     return seconds / tokens * (1 + counts.accepted / counts.steps)
-
-
-def _any_counts(cell: Cell) -> Counts | None:
-    own = [one.counts for one in cell.kept if one.counts is not None]
-    if own and len(own) == len(cell.kept):
-        return sum_counts(own)
-    return counts_of(cell) or (cell.counters.counts if cell.counters else None)
 
 
 def choose_alike(arm: Arm, others: Iterable[Arm]) -> tuple[Arm, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from firedup.core.accepted import counts_of
+from firedup.core.accepted import counted, counts_of
 from firedup.core.measured import Arm, Cell
 from firedup.core.simulated import is_made_up
 from firedup.core.word import Severity
@@ -107,14 +107,12 @@ def _check_idle(cell: Cell, drafted_steps: int, accepted: int) -> Iterator[Doubt
 
     A step gives the accepted tokens and one more; the first token of an answer is the prefill's.
     """
-    tokens = [one.tokens for one in cell.kept]
-    if cell.acceptance is not None and cell.acceptance.source == "the server's counters":
+    tokens = [one.tokens for one in counted(cell)]
+    answers = len(tokens)
+    if not tokens:
         generated = cell.counters.own if cell.counters else None
         tokens = [generated] if generated is not None else []
         answers = len(cell.requests)
-    else:
-        tokens = [one.tokens for one in cell.kept if one.counts is not None]
-        answers = len(tokens)
     if not tokens or None in tokens:
         return
     decoded = sum(one or 0 for one in tokens) - answers
