@@ -5,7 +5,7 @@ import os
 import signal
 import time
 
-from firedup.host.agent.engine import Reason, ask_engine
+from firedup.host.agent.engine import Reason, ask_engine, drop
 from firedup.host.agent.proc import read_stat
 from firedup.host.agent.system import read_bytes, runs_folder, write_atomically
 
@@ -220,8 +220,7 @@ class Carrier:
             self._note(state)
             time.sleep(_POUR_AGAIN_S)
         if state is not None:
-            waiter.kill()
-            waiter.communicate()
+            drop(waiter)
             return self._end(state["ExitCode"], state)
         return self._end(_read_status(waiter), None)
 
@@ -252,8 +251,8 @@ def _read_status(waiter: "Any") -> int:
     try:
         out, _ = waiter.communicate(timeout=_ENGINE_S)
     except subprocess.TimeoutExpired:
-        waiter.kill()
-        out, _ = waiter.communicate()
+        drop(waiter)
+        return 255
     word = out.decode("ascii", "replace").strip()
     return int(word) if word.isdigit() else 255
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 
 from firedup.host.agent.memory import host_oom_kills
 
@@ -10,8 +11,10 @@ if TYPE_CHECKING:
     from typing import Any
 
 _ASK_S = 10.0
+_GONE_S = 2.0  # so long a killed client may take to be gone
 _MOST_KNOWN = 64
-# By client and container: neither command nor variables ever change.
+_ID_CHARS = 64
+# By client and full id: neither command nor variables of one ever change. A name is used again.
 _KNOWN = {}  # type: dict[tuple[str, ...], tuple[list[str], dict[str, str]]]
 
 
@@ -30,16 +33,35 @@ def ask_engine(
     raw = [word.encode("utf-8", "surrogateescape") for word in (*client, *words)]
     nothing, pipe = subprocess.DEVNULL, subprocess.PIPE
     try:
-        process = subprocess.Popen(raw, env=env, stdin=nothing, stdout=pipe, stderr=nothing)
+        process = subprocess.Popen(
+            raw, env=env, stdin=nothing, stdout=pipe, stderr=nothing, start_new_session=True
+        )
     except OSError:
         return 255, ""
     try:
         out, _ = process.communicate(timeout=limit_s)
     except subprocess.TimeoutExpired:
-        process.kill()
-        process.communicate()
+        drop(process)
         return 255, ""
     return process.returncode, out.decode("utf-8", "replace").strip()
+
+
+def drop(process: "Any") -> None:
+    """Kills a client that is asked in vain, with its group if it leads one.
+
+    What it has started may hold its pipe for long; nobody reads that any more.
+    """
+    import subprocess
+
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except OSError:  # it leads none
+        process.kill()
+    process.stdout.close()
+    try:
+        process.wait(timeout=_GONE_S)
+    except subprocess.TimeoutExpired:
+        pass
 
 
 def read_started_with(
@@ -64,10 +86,12 @@ def read_started_with(
     if status != 0:
         return [], {}
     told = dict(pair.partition("=")[::2] for pair in pairs or ())
-    if len(_KNOWN) >= _MOST_KNOWN:
-        _KNOWN.clear()
-    _KNOWN[place] = ([path, *(args or ())], told)
-    return _KNOWN[place]
+    found = ([path, *(args or ())], told)
+    if len(name) == _ID_CHARS and not set(name) - set("0123456789abcdef"):
+        if len(_KNOWN) >= _MOST_KNOWN:
+            _KNOWN.clear()
+        _KNOWN[place] = found
+    return found
 
 
 class Reason:
