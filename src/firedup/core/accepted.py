@@ -43,9 +43,14 @@ def counts_of(cell: Cell) -> Counts | None:
     return any_counts_of(cell)
 
 
+def tokens_a_step(accepted: float, steps: float) -> float:
+    """The acceptance length of sums: a step gives what was accepted, and one more."""
+    return 1 + accepted / steps
+
+
 def length_of(rows: Sequence[tuple[int, int]]) -> Estimate | None:
-    """The acceptance length, 1 + accepted ÷ steps, of rows with these two, one for each prompt."""
-    return estimate(rows, lambda accepted, steps: 1 + accepted / steps)
+    """The acceptance length of rows with accepted tokens and steps, one for each prompt."""
+    return estimate(rows, tokens_a_step)
 
 
 def rows_of(requests: Iterable[Request]) -> dict[str, tuple[int, int]]:

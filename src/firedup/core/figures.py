@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from firedup.core.acceptance import Counts
-from firedup.core.accepted import any_counts_of, counted, length_of, rows_of
+from firedup.core.accepted import any_counts_of, counted, length_of, rows_of, tokens_a_step
 from firedup.core.measured import Cell, Estimate, Request
 from firedup.core.pairing import decoding_of
 from firedup.core.statistic import FEWEST, Formula, estimate_all, estimate_median
@@ -17,7 +17,8 @@ _NS = 1_000_000_000
 _FORMULAS: Mapping[str, Formula] = {
     "tokens_per_s": lambda s, n, _a, _k: n / s,
     "tpot_s": lambda s, n, _a, _k: s / n,
-    "step_s": lambda s, n, a, k: s / n * (1 + a / k),
+    "step_s": lambda s, n, a, k: s / n * tokens_a_step(a, k),
+    "length": lambda _s, _n, a, k: tokens_a_step(a, k),
 }
 
 
@@ -98,6 +99,11 @@ def _figures(
     step_s = found["step_s"]
     if step_s is not None and 0 < len(rows) < FEWEST:
         step_s = replace(step_s, low=None, high=None, count=len(rows))
+    length = None
+    if rows and is_shown:
+        # The same draws, made once, where all prompts have both; else those that have counters.
+        is_same = rows.keys() == decoded.keys()
+        length = found["length"] if is_same else length_of(tuple(rows.values()))
     waits: defaultdict[str, list[float]] = defaultdict(list)
     for one in requests:
         if one.ttft_s is not None:
@@ -108,7 +114,7 @@ def _figures(
         found["tokens_per_s"],
         found["tpot_s"],
         estimate_median(tuple(waits.values())),
-        length_of(tuple(rows.values())) if is_shown else None,
+        length,
         step_s,
     )
 
