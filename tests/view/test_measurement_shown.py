@@ -53,3 +53,21 @@ def test_programs_are_told_which_accuracy_was_taken_for_acceptance(
     assert tell_probed(found, None, as_json=True, accuracy=0.747) == 1
 
     assert json.loads(capsys.readouterr().out)["decision"]["validation_accuracy"] == 0.747
+
+
+def test_without_a_baseline_nothing_is_called_a_candidate() -> None:
+    lines = render_measurement(CANDIDATE, None, None, Paper(80), name="plain")
+
+    assert not any("candidate" in line for line in lines)
+    assert any(line.split() == ["plain"] for line in lines)
+
+
+def test_a_verdict_from_fewer_answers_than_the_table_has_says_so() -> None:
+    judged = judge_arms(BASELINE, CANDIDATE, Design.SEQUENTIAL, share=1)
+    same = judge_arms(CANDIDATE, CANDIDATE, Design.SEQUENTIAL, share=1)
+
+    fewer = " ".join(render_measurement(CANDIDATE, BASELINE, judged, Paper(80)))
+    whole = " ".join(render_measurement(CANDIDATE, CANDIDATE, same, Paper(80)))
+
+    assert "compares only prompts that both answered (8)" in fewer
+    assert "both answered" not in whole

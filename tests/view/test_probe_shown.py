@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+
 from firedup.core.figures import figures_of
 from firedup.core.measured import Arm, Cell, Conditions, Load, Request
 from firedup.core.model import Acceptance
-from firedup.view.paper import Paper
-from firedup.view.probed import record_probe, render_probe
+from firedup.view.paper import Paper, count_columns
+from firedup.view.probed import record_probe
+from firedup.view.probetable import render_probe
 from firedup.view.record import render_json
 
 _MS = 1_000_000
@@ -29,9 +32,12 @@ def _cell(load: Load, ms_per_token: int, acceptance: Acceptance | None = None) -
     return Cell(load, requests, acceptance=acceptance)
 
 
+def _render(paper: Paper, *arms: Arm) -> list[str]:
+    return render_probe([(arm, [figures_of(cell) for cell in arm.cells]) for arm in arms], paper)
+
+
 def _show(*arms: Arm) -> list[str]:
-    measured = [(arm, [figures_of(cell) for cell in arm.cells]) for arm in arms]
-    return [line.strip() for line in render_probe(measured, Paper(100))]
+    return [line.strip() for line in _render(Paper(100), *arms)]
 
 
 def _block(lines: list[str], title: str) -> list[str]:
@@ -96,3 +102,22 @@ def test_what_a_server_says_cannot_steer_the_terminal() -> None:
 
     assert any("simulated" in line for line in lines)
     assert not any("\x1b" in line for line in lines)
+
+
+@pytest.mark.parametrize("columns", [80, 60, 44])
+def test_a_table_fits_where_it_is_shown(columns: int) -> None:
+    own = Acceptance(2.5, None, source="the server's counters between the requests")
+    cells = (_cell(Load(1), 10, own),)
+    arms = [Arm(name, Conditions(), cells, 0) for name in ("baseline", "candidate")]
+
+    lines = _render(Paper(columns), *arms)
+
+    assert max(map(count_columns, lines)) <= columns
+    assert sum("100.0 (" in line for line in lines) == (1 if columns == 80 else 2)
+
+
+def test_a_server_that_has_no_drafter_is_said_to_have_none() -> None:
+    none = Acceptance(None, None, why_not="the server does not speculate")
+    arm = Arm("plain", Conditions(), (_cell(Load(1), 10, none),), 0)
+
+    assert "no acceptance length: no drafter" in _show(arm)

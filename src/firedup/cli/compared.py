@@ -95,9 +95,13 @@ def tell_probed(
     as_json: bool,
     accuracy: float | None = None,
     costs: tuple[StepCost, ...] | None = None,
+    name: str = "server",
 ) -> int:
     """Show what was found, write the requests where that is wanted; the exit status."""
-    _show(found, as_json=as_json, accuracy=accuracy, costs=costs)
+    if as_json:
+        _print_json(found, accuracy=accuracy, costs=costs)
+    else:
+        _show(found, accuracy=accuracy, costs=costs, name=name)
     if csv_file:  # not before: what took long to measure is told whatever becomes of the file
         _write_csv(Path(csv_file), found)
     if found.failure is not None:
@@ -107,29 +111,38 @@ def tell_probed(
     return _STATUS[sum_up(found.judged.decisions)]
 
 
-def _show(
-    found: Probed, *, as_json: bool, accuracy: float | None, costs: tuple[StepCost, ...] | None
+def _print_json(
+    found: Probed, *, accuracy: float | None, costs: tuple[StepCost, ...] | None
 ) -> None:
-    whole = (found.candidate, found.baseline, found.judged)
-    kept = [path.stem for path in found.kept]
-    if as_json:
-        record = record_measurement(
-            *whole, found.design, accuracy=accuracy, is_cut_short=found.is_cut_short
-        )
-        record["kept"] = kept
-        record["notes"] = list(found.notes)
-        if costs is not None:
-            record["step_cost"] = record_step_cost(costs)
-        click.echo(render_json(record))
-        return
+    whole = (found.candidate, found.baseline, found.judged, found.design)
+    record = record_measurement(*whole, accuracy=accuracy, is_cut_short=found.is_cut_short)
+    record["kept"] = [path.stem for path in found.kept]
+    record["notes"] = list(found.notes)
+    if costs is not None:
+        record["step_cost"] = record_step_cost(costs)
+    click.echo(render_json(record))
+
+
+def _show(
+    found: Probed, *, accuracy: float | None, costs: tuple[StepCost, ...] | None, name: str
+) -> None:
     paper = choose_output()
-    lines = render_measurement(*whole, paper, accuracy=accuracy, is_cut_short=found.is_cut_short)
+    lines = render_measurement(
+        found.candidate,
+        found.baseline,
+        found.judged,
+        paper,
+        accuracy=accuracy,
+        is_cut_short=found.is_cut_short,
+        name=name,
+    )
     if costs is not None:
         lines += render_step_cost(costs, paper)
     for note in found.notes:
         lines += ["", *paper.fold(f"! {clean(note)}", rest="  ")]
-    if kept:
-        lines += ["", paper.paint(f"kept as {', '.join(kept)}", "faint")]
+    if found.kept:
+        kept = ", ".join(path.stem for path in found.kept)
+        lines += ["", paper.paint(f"kept as {kept}", "faint")]
     click.echo(paper.finish(lines))
 
 

@@ -21,7 +21,7 @@ from firedup.probe.key import ApiKey
 from firedup.probe.tls import Trust, make_context
 from firedup.session.probe import Standing, probe
 from firedup.session.probeplan import ProbeOrder, foresee
-from firedup.session.side import Opening
+from firedup.session.side import Opening, is_address
 from firedup.session.stepcost import read_step_costs
 from firedup.store.probe import probes_folder
 from firedup.view.quantity import render_remaining
@@ -52,7 +52,14 @@ def run_probe(given: Mapping[str, Any]) -> int:
     costs = None
     if given["step_cost"]:
         costs = read_step_costs(probes_folder(os.environ), found.candidate)
-    return tell_probed(found, given["csv_file"], as_json=given["as_json"], costs=costs)
+    name = "server" if is_address(given["target"]) else given["target"]
+    return tell_probed(
+        found,
+        given["csv_file"],
+        as_json=given["as_json"],
+        costs=costs,
+        name=given.get("shown_as") or name,
+    )
 
 
 def read_order(given: Mapping[str, Any]) -> ProbeOrder:

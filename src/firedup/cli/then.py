@@ -44,7 +44,7 @@ def check_then(given: Mapping[str, Any], *, is_on_nodes: bool) -> None:
 
 def probe_launched(run: Run, given: Mapping[str, Any]) -> int:
     """Measure the server of `run`, which is ready; what cannot be said here is as by default."""
-    return run_probe(_as_probe(run.label.id, given))
+    return run_probe({**_as_probe(run.label.id, given), "shown_as": run.label.name})
 
 
 def _as_probe(target: str, given: Mapping[str, Any]) -> Mapping[str, Any]:

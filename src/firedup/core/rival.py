@@ -58,7 +58,7 @@ _SAYS = {
     ),
     Rival.VOCABULARY_MAP: (
         "the map from the drafter's vocabulary to the target's is wrong or missing",
-        "`firedup check TARGET DRAFT`: the map's ids within the target's vocabulary, all different",
+        "the map in the drafter's weights (`d2t`): ids of the target's vocabulary, all different",
     ),
     Rival.LAYER_IDS: (
         "the drafter gets hidden states of other layers than it was trained on",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from firedup.core.figures import CellFigures, figures_of
 from firedup.core.judged import Judged
@@ -14,7 +15,8 @@ from firedup.view.cause import render_findings
 from firedup.view.decision import record_decision, render_decision
 from firedup.view.headline import render_section
 from firedup.view.paper import Paper
-from firedup.view.probed import record_probe, render_probe
+from firedup.view.probed import record_probe
+from firedup.view.probetable import Measured, render_probe
 from firedup.view.record import SCHEMA, record_finding
 
 
@@ -26,12 +28,18 @@ def render_measurement(
     *,
     accuracy: float | None = None,
     is_cut_short: bool = False,
+    name: str = "server",
 ) -> list[str]:
     """The figures of each arm, the verdict where there is one, and doubts about both.
 
-    `accuracy` is a validation accuracy that somebody took for acceptance.
+    `accuracy` is a validation accuracy that somebody took for acceptance. Without a baseline there
+    is no candidate for anything, so the server is called `name`.
     """
-    lines = render_probe(_measured(candidate, baseline), paper)
+    shown = candidate if baseline is not None else replace(candidate, name=name)
+    measured = _measured(shown, baseline)
+    lines = render_probe(measured, paper)
+    if judged is not None:
+        lines += _tell_pairs(measured, judged, paper)
     if is_cut_short:
         lines += paper.fold(f"not all was asked: {_say_cut(judged)}", indent="  ", rest="    ")
     if judged is not None:
@@ -61,6 +69,30 @@ def record_measurement(
         whole["decision"] = record_decision(judged, accuracy=accuracy)
     whole["findings"] = [record_finding(one) for one in check_truth(candidate, baseline)]
     return whole
+
+
+def _tell_pairs(measured: Measured, judged: Judged, paper: Paper) -> list[str]:
+    """That the verdict is by fewer answers than the table, where that makes its figures differ."""
+    counted = {one.case.load: one.case.speed_up.count for one in judged.decisions}
+    fewer = [
+        load
+        for load, pairs in counted.items()
+        if any(
+            own.whole.requests > pairs
+            for arm, figures in measured
+            for cell, own in zip(arm.cells, figures, strict=True)
+            if cell.load == load
+        )
+    ]
+    if not fewer:
+        return []
+    many = ", ".join(f"{counted[load]} at {load.word}" for load in fewer)
+    said = (
+        "the verdict compares only prompts that both answered"
+        f" ({many if len(counted) > 1 else counted[fewer[0]]}), so that its figures may differ from"
+        " the table's"
+    )
+    return paper.fold(said, indent="  ", rest="    ")
 
 
 def _say_cut(judged: Judged | None) -> str:
