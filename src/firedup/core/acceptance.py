@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from enum import StrEnum
 from itertools import zip_longest
 
 from firedup.core.exposition import MetricSample
-from firedup.core.frozen import dataclass
 from firedup.core.model import Acceptance
 
 # vLLM and llama.cpp share the names behind the prefix. Source: vllm/v1/spec_decode/metrics.py, and

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from enum import StrEnum
 
-from firedup.core.frozen import dataclass
 from firedup.core.line import has_own_prefix
 from firedup.core.model import Line, Source
 

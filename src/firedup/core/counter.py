@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from firedup.core.acceptance import PREFIXES, Counts, count_metrics, sum_counts
 from firedup.core.exposition import MetricSample
-from firedup.core.frozen import dataclass
 
 # Tokens generated for anybody, and steps of the engine with a draft or without, by engine.
 _GENERATED = {

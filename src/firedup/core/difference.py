@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-
-from firedup.core.frozen import dataclass
+from dataclasses import dataclass
 
 VERSION = "version"  # of the engine, as a change's name
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from firedup.core.frozen import dataclass
+from dataclasses import dataclass
+
 from firedup.core.model import Acceptance, Ownership, Process, ServerSpec
 
 

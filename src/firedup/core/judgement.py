@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from firedup.core.conclusion import tell_last_progress, tell_missing, tell_quiet, tell_stall
 from firedup.core.ending import cause_of_exit, cause_of_owner
-from firedup.core.frozen import dataclass
 from firedup.core.lifecycle import Facts, judge
 from firedup.core.liveness import Liveness
 from firedup.core.mention import quote_settings

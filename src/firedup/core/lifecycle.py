@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 
-from firedup.core.frozen import dataclass
 from firedup.core.model import Ownership, State, Verdict
 from firedup.core.suspect import Fatality
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from firedup.core.event import Sample
-from firedup.core.frozen import dataclass
 from firedup.core.model import Evidence, Process, Stage
 
 _NS = 1_000_000_000

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from firedup.core.acceptance import Counts
 from firedup.core.counter import Rise
-from firedup.core.frozen import dataclass
 from firedup.core.model import Acceptance
 
 _NS = 1_000_000_000

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from firedup.core.difference import Comparison
-from firedup.core.frozen import dataclass
 from firedup.core.link import LinkState
 from firedup.core.node import NodeState
 from firedup.core.process import Process

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from firedup.core.frozen import dataclass
 from firedup.core.model import Cause, Evidence, Explanation, Followed
 
 PIECE_BYTES = 1 << 16

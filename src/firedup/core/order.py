@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from dataclasses import dataclass
 from itertools import pairwise
 
-from firedup.core.frozen import dataclass
 from firedup.core.line import decode_line
 from firedup.core.model import Explanation
 from firedup.core.numbering import Place, count_newlines, shown_offsets, with_places

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from firedup.core.event import (
     Accepted,
     Begun,
@@ -11,7 +13,6 @@ from firedup.core.event import (
     Exited,
     StopAsked,
 )
-from firedup.core.frozen import dataclass
 
 
 @dataclass(slots=True)

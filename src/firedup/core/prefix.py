@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from firedup.core.frozen import dataclass
 from firedup.core.model import Source
 
 _NS = 1_000_000_000

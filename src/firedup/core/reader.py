@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from firedup.core.block import Blocks, Mark, Shape
 from firedup.core.diagnosis import Aftermath, Diagnosis
 from firedup.core.earlier import MAX_EARLIER, tell_earlier
-from firedup.core.frozen import dataclass
 from firedup.core.line import has_own_prefix
 from firedup.core.model import Evidence, Finding, Line, Progress, Stage
 from firedup.core.reading import Readings

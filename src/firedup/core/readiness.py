@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from firedup.core.event import Health, PortOwner, Token
-from firedup.core.frozen import dataclass
 from firedup.core.model import Checks, Ownership, ServerSpec, Stage
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import isfinite
 
-from firedup.core.frozen import dataclass
 from firedup.core.model import Gauge
 from firedup.core.rule import Hit
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 
-from firedup.core.frozen import dataclass
 from firedup.core.model import Evidence, Line, Stage
 from firedup.core.rule import Edge, Hit
 from firedup.core.suspect import MAX_LINE_CHARS

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
-from firedup.core.frozen import dataclass
 from firedup.core.model import Line, Severity, Stage
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
-from firedup.core.frozen import dataclass
 from firedup.core.model import Evidence, Line, Stage
 from firedup.core.prefix import is_wall, parse_prefix
 from firedup.core.suspect import MAX_LINE_CHARS

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from firedup.core.eta import parse_clock, remaining_of_bar
-from firedup.core.frozen import dataclass
 from firedup.core.model import Progress, RankState, Stage, StageSpan
 from firedup.core.prefix import is_wall
 from firedup.core.rule import Edge, Hit

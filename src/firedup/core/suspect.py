@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from enum import IntEnum
 
 from firedup.core.block import Mark, Shape
-from firedup.core.frozen import dataclass
 from firedup.core.model import Cause, Evidence, Line, Source, Stage
 from firedup.core.rule import Hit, Role, Rule
 from firedup.core.startup import Moment

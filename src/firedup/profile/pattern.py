@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
-
-from firedup.core.frozen import dataclass
 
 _REFUSED_GROUPS = {
     "(?=": "look-ahead",

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from firedup.core.error import ProfileError
-from firedup.core.frozen import dataclass
 from firedup.core.rule import Rule
 from firedup.profile.schema import SHARED, Place
 

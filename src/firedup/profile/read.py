@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
 from firedup.core.error import ProfileError
-from firedup.core.frozen import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 
-from firedup.core.frozen import dataclass
 from firedup.core.model import Stage
 from firedup.core.rule import Rule
 

@@ -7,7 +7,7 @@ import stat
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from io import BytesIO
 from itertools import chain
@@ -25,7 +25,6 @@ from firedup.core.context import (
 )
 from firedup.core.error import UsageError
 from firedup.core.event import Ended, LogData
-from firedup.core.frozen import dataclass
 from firedup.core.model import Explanation
 from firedup.core.numbering import count_lines, shown_offsets, with_numbers
 from firedup.core.order import (

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping
-
-from firedup.core.frozen import dataclass
+from dataclasses import dataclass
 
 COMPACT_BELOW = 60  # columns: narrower paper gets the compact forms
 MESSAGE_HEAD = 60  # columns at the beginning of a message that are not cut where there is room
