@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from firedup.core.error import UsageError
+from firedup.core.error import IncomparableError, UsageError
 from firedup.core.measured import Arm, Cell, Conditions, Load, Request
 from firedup.session.probeplan import ProbeOrder, foresee, make_plan
 from firedup.store.probe import StoredProbe, save_probe
@@ -90,7 +90,7 @@ def test_each_part_has_a_request_for_every_stream(
     order = replace(ORDER, loads=(Load(streams),), requests=requests)
     plan, _ = make_plan(order, None, is_in_turn=in_turn)
 
-    assert plan.visits == parts
+    assert plan.visits == (parts,)
     asked = [prompt for visit in range(parts) for prompt in plan.part(0, visit)]
     assert sorted(p.id for p in asked) == sorted(p.id for p in plan.prompts[0])
 
@@ -153,6 +153,16 @@ def test_all_of_a_few_prompts_are_used_and_what_is_left_out_is_told(tmp_path: Pa
     assert counts(replace(order, categories=("b",))) == [2]
     with pytest.raises(UsageError, match="has no prompts of the category 'code'"):
         foresee(replace(order, categories=("code",)), Path("none"))
+
+
+def test_what_would_not_be_comparable_is_refused_before_there_is_a_server(tmp_path: Path) -> None:
+    save_probe(tmp_path, StoredProbe("20261130-000000-aaaa", measured(ORDER), "u", name="plain"))
+
+    with pytest.raises(IncomparableError, match="max tokens differs") as error:
+        foresee(ProbeOrder("x", baseline="plain", max_tokens=128), tmp_path)
+    assert "--max-tokens 64" in (error.value.todo or "")
+    with pytest.raises(IncomparableError, match="ignores eos differs"):
+        foresee(ProbeOrder("x", baseline="plain", ignores_eos=False), tmp_path)
 
 
 def test_a_candidate_is_asked_no_more_than_its_baseline_which_is_told(tmp_path: Path) -> None:

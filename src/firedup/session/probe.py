@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from firedup.core.comparable import Weight, are_comparable, find_obstacles
-from firedup.core.error import MeasureError, StoreError, UsageError
+from firedup.core.error import MeasureError, StoreError
 from firedup.core.judged import Judged, judge_arms
-from firedup.core.measured import Arm, Request
+from firedup.core.measured import Arm, Load, Request
 from firedup.core.pairing import Design
+from firedup.session.comparing import refuse_incomparable
 from firedup.session.probeplan import ProbeOrder, make_plan
 from firedup.session.probing import Plan, Side, measure
 from firedup.session.side import OpenedSide, Opening, is_address, open_side
@@ -69,8 +69,8 @@ async def probe(
     """Measure the target, beside its baseline or after it, and keep the results in `folder`.
 
     A baseline that was measured before is used as it is kept; else it is asked in turn with the
-    target. Stops early when every load is decided, or when the budget is spent. UsageError when
-    the two are not comparable, before anything is measured.
+    target. Stops early when every load is decided, or when the budget is spent. IncomparableError
+    when the two are not comparable, before anything is measured.
     """
     stored = _find_stored(order, folder)
     past = replace(stored.arm, name=BASELINE) if stored else None
@@ -109,20 +109,6 @@ async def probe(
     )
 
 
-def refuse_incomparable(baseline: Arm, candidate: Arm) -> None:
-    """UsageError with the first thing that forbids to compare the two."""
-    found = find_obstacles(baseline.conditions, candidate.conditions)
-    if baseline.name != BASELINE or are_comparable(found):
-        return
-    first = next(one for one in found if one.weight is Weight.FORBIDS)
-    raise UsageError(
-        f"the two are not comparable: {first.name} differs",
-        evidence=f"baseline {first.baseline}, candidate {first.candidate}",
-        why=first.why,
-        todo="Measure the baseline again in the same way: firedup probe BASELINE",
-    )
-
-
 def _find_stored(order: ProbeOrder, folder: Path) -> StoredProbe | None:
     if order.baseline is None or is_address(order.baseline):
         return None
@@ -141,9 +127,11 @@ class _Measuring:
         self.design = Design.INTERLEAVED if is_in_turn else Design.SEQUENTIAL
         self.judged: Judged | None = None
         self.answered = 0
+        self.spared = 0  # requests of loads that were decided before
         self.is_spent = False  # the budget
         self.failure: str | None = None  # why a server answers no more
         self.planned = plan.requests * (2 if is_in_turn else 1)
+        self._decided: set[Load] = set()
         self._tell = tell
         self._begun_s = time.monotonic()
 
@@ -154,17 +142,21 @@ class _Measuring:
 
     async def run(self, sides: list[Side]) -> None:
         """Until all is asked, or decided, or the budget is spent."""
-        visits = 0
+        rounds_done = 0
         try:
             async with (
                 asyncio.timeout(self.plan.budget_s),
-                aclosing(measure(sides, self.plan, tell=self._count)) as rounds,
+                aclosing(
+                    measure(sides, self.plan, tell=self._count, decided=self._decided)
+                ) as rounds,
             ):
                 async for self.arms in rounds:
-                    visits += 1
+                    rounds_done += 1
                     self.failure = next((s.failure for s in sides if s.failure), None)
-                    if visits < self.plan.visits and not self.failure and self._is_over(visits):
-                        return
+                    if rounds_done < self.plan.rounds and not self.failure:
+                        self._look(rounds_done)
+                        if self.judged is not None and self.judged.is_over:
+                            return
         except TimeoutError:
             self.is_spent = True
             self.arms = tuple(side.arm() for side in sides)
@@ -217,18 +209,28 @@ class _Measuring:
             todo="Give --budget more time, or ask for fewer --max-tokens.",
         )
 
-    def _is_over(self, visits: int) -> bool:
-        """Whether every load is decided, by a look that is paid for."""
-        is_uneven = self.design is Design.INTERLEAVED and visits % 2 == 1
+    def _look(self, rounds: int) -> None:
+        """Judge by a look that is paid for, and ask no load on that it decides."""
+        is_uneven = self.design is Design.INTERLEAVED and rounds % 2 == 1
         if self.baseline is None or is_uneven:
-            return False
-        share = visits / self.plan.visits
-        if self.plan.budget_s is not None:
-            share = max(share, (time.monotonic() - self._begun_s) / self.plan.budget_s)
-        self._judge(min(share, 0.999))
-        return self.judged is not None and self.judged.is_over
+            return
+        elapsed_s = time.monotonic() - self._begun_s
+        used = elapsed_s / self.plan.budget_s if self.plan.budget_s is not None else 0.0
+        self._judge(
+            {
+                load: min(max(rounds / visits, used), 0.999) if rounds < visits else 1.0
+                for load, visits in zip(self.plan.loads, self.plan.visits, strict=True)
+            }
+        )
+        decided = self.judged.decided if self.judged else frozenset()
+        for number, load in enumerate(self.plan.loads):
+            if load in decided and load not in self._decided:
+                self._decided.add(load)
+                rest = range(rounds, self.plan.visits[number])
+                left = sum(len(self.plan.part(number, visit)) for visit in rest)
+                self.spared += left * (2 if self.design is Design.INTERLEAVED else 1)
 
-    def _judge(self, share: float) -> None:
+    def _judge(self, share: float | Mapping[Load, float]) -> None:
         assert self.baseline is not None  # noqa: S101 - both callers have looked
         self.judged = judge_arms(
             self.baseline, self.arms[-1], self.design, share=share, before=self.judged
@@ -237,7 +239,7 @@ class _Measuring:
     def _count(self, request: Request) -> None:
         self.answered += 1
         elapsed_s = time.monotonic() - self._begun_s
-        self._tell(Standing(self.answered, self.planned, elapsed_s, request))
+        self._tell(Standing(self.answered, self.planned - self.spared, elapsed_s, request))
 
 
 def _keep_all(

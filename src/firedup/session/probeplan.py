@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from firedup.core.completion import Generation
@@ -11,6 +11,7 @@ from firedup.core.error import UsageError
 from firedup.core.measured import Arm, Load
 from firedup.core.prompt import CATEGORIES, WRITTEN, Prompt, digest_of
 from firedup.probe.promptset import load_builtin, load_prompts, load_set
+from firedup.session.comparing import refuse_incomparable
 from firedup.session.probing import WARM_UP_EACH, Plan
 from firedup.session.side import is_address
 from firedup.store.probe import find_probe
@@ -49,12 +50,23 @@ class _Pool:
 def foresee(order: ProbeOrder, folder: Path) -> tuple[str, ...]:
     """What is to be said of the prompts before anything is asked: fewer than usual, or left out.
 
-    `folder` has the measurements that are kept. UsageError when there can be no such probe.
+    `folder` has the measurements that are kept. UsageError or IncomparableError when
+    there can be no such probe.
     """
     stored = None
     if order.baseline is not None and not is_address(order.baseline):
         stored = find_probe(folder, order.baseline)
     past = stored.arm if stored else None
+    if past is not None:
+        plan, generation = make_plan(order, past)
+        asked = replace(
+            past.conditions,
+            max_tokens=generation.max_tokens,
+            ignores_eos=generation.ignores_eos,
+            prompts=plan.name,
+            drafter=None,
+        )
+        refuse_incomparable(past, replace(past, conditions=asked))
     return _choose(order, past, is_in_turn=order.baseline is not None and past is None)[2]
 
 
@@ -75,7 +87,10 @@ def make_plan(
     generation = Generation(
         max_tokens=most, streams=True, ignores_eos=eos, min_tokens=most if eos else None
     )
-    visits = _count_visits(loads, parts, is_in_turn=is_in_turn)
+    visits = tuple(
+        _count_visits(load, len(part), is_in_turn=is_in_turn)
+        for load, part in zip(loads, parts, strict=True)
+    )
     return Plan(
         loads, parts, extra, generation, pool.name, seed, visits, order.budget_s
     ), generation
@@ -226,15 +241,12 @@ def _same_part(
     return found
 
 
-def _count_visits(
-    loads: tuple[Load, ...], parts: tuple[tuple[Prompt, ...], ...], *, is_in_turn: bool
-) -> int:
+def _count_visits(load: Load, requests: int, *, is_in_turn: bool) -> int:
     """In how many parts a load is asked, each with a request for every stream.
 
     In turn there is an even number, as many of one arm first as of the other.
     """
-    each = zip(loads, parts, strict=True)
-    most = min(len(part) // max(2, load.concurrency) for load, part in each)
+    most = requests // max(2, load.concurrency)
     if is_in_turn:
         return max(2, min(PARTS_IN_TURN, most) // 2 * 2)
     return max(1, min(PARTS_ALONE, most))
