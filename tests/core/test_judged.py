@@ -103,6 +103,19 @@ def test_nothing_is_decided_before_the_probe_is_over() -> None:
     assert (early.decisions, len(late.decisions)) == ((), 2)
 
 
+def test_a_load_that_was_asked_all_has_its_last_look_while_others_go_on() -> None:
+    before = make_arm({Load(1): 0.01, Load(8): 0.02}, 8)
+    equal = make_arm({Load(1): 0.01, Load(8): 0.0201}, 5)
+    few, rest = equal.cells
+    after = replace(equal, cells=(replace(few, requests=few.requests[:2]), rest))
+
+    found = judge_arms(before, after, Design.SEQUENTIAL, share={Load(1): 0.4, Load(8): 1.0})
+
+    assert found.looks[Load(8)].outlook is Outlook.SPENT
+    assert found.decided == {Load(8)}
+    assert not found.is_over
+
+
 def test_acceptance_and_the_step_come_with_the_decision() -> None:
     found = judge_arms(
         make_arm({Load(1): 1 / 82}, 20),

@@ -125,7 +125,7 @@ def make_plan(*ids: str) -> Plan:
     prompts = tuple(
         Prompt(one, "code", (Message("user", f"question {one}"),), "built-in") for one in ids
     )
-    return Plan((Load(2),), (prompts,), (), GENERATION, visits=1)
+    return Plan((Load(2),), (prompts,), (), GENERATION, visits=(1,))
 
 
 async def test_a_run_on_another_host_is_measured_there(remote: Remote) -> None:
@@ -163,7 +163,7 @@ async def test_the_key_in_the_servers_command_is_found_on_the_host(remote: Remot
     assert [one.error for one in arm.cells[0].requests] == [None, None]
     assert "sk-of-the-host" not in far_side
     wrong = Opening("box", ApiKey("sk-wrong"))
-    with pytest.raises(UsageError, match="wants an API key"):
+    with pytest.raises(UsageError, match="refused the API key"):
         async with open_side(run.label.id, "candidate", wrong, GENERATION):
             pass
 

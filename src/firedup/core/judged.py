@@ -37,11 +37,15 @@ class Judged:
     unmeasured: tuple[Unmeasured, ...] = ()
 
     @property
+    def decided(self) -> frozenset[Load]:
+        """Loads that gain nothing from more requests."""
+        looks = self.looks.items()
+        return frozenset(load for load, look in looks if look.outlook is not Outlook.GO_ON)
+
+    @property
     def is_over(self) -> bool:
         """Whether no load gains from more requests, so that the probe may stop."""
-        return not self.unmeasured and all(
-            look.outlook is not Outlook.GO_ON for look in self.looks.values()
-        )
+        return not self.unmeasured and len(self.decided) == len(self.looks)
 
 
 def judge_arms(
@@ -49,14 +53,15 @@ def judge_arms(
     candidate: Arm,
     design: Design,
     *,
-    share: float,
+    share: float | Mapping[Load, float],
     before: Judged | None = None,
     evidence: Evidence | None = None,
     rules: Rules | None = None,
 ) -> Judged:
     """What is certain of the candidate after a round of a probe, or at its end.
 
-    `share` is how much of the probe's budget is used, 1 at the end. `before` is what was judged
+    `share` is how much of the probe's budget is used, 1 at the end; it may be said for each load,
+    since one may be asked in fewer parts than another. `before` is what was judged
     after the round before: each look costs a part of the allowed error, so it must be handed on.
     A load that was certain once is not looked at again. Decisions follow when the probe is over.
     `evidence` on what else may make acceptance low is that of the measurement, unless there is
@@ -64,19 +69,24 @@ def judge_arms(
     """
     looks: dict[Load, Look] = {}
     unmeasured: list[Unmeasured] = []
+    shares = {
+        cell.load: share if isinstance(share, int | float) else share[cell.load]
+        for cell in candidate.cells
+    }
     for cell in candidate.cells:
+        part = shares[cell.load]
         past = before.looks.get(cell.load) if before else None
         if past is None or past.outlook is Outlook.GO_ON:
             found = _compare(baseline.at(cell.load), cell, design)
-            if isinstance(found, Difference) and not _is_too_soon(found.prompts, past, share):
-                past = take_look(found, past, share=share, rules=rules)
+            if isinstance(found, Difference) and not _is_too_soon(found.prompts, past, part):
+                past = take_look(found, past, share=part, rules=rules)
             elif past is None:
                 why = found if isinstance(found, str) else "it is too soon to look"
                 unmeasured.append(Unmeasured(cell.load, why))
         if past is not None:
             looks[cell.load] = past
     found_so_far = Judged((), looks, unmeasured=tuple(unmeasured))
-    if share < 1 and not found_so_far.is_over:
+    if min(shares.values(), default=1) < 1 and not found_so_far.is_over:
         return found_so_far
     tokens = candidate.conditions.draft_tokens
     cases = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Container, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from firedup.core.accepted import find_draft_tokens
@@ -26,9 +26,10 @@ WARM_UP_EACH = 2
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is asked: each load's own `prompts`, in `visits` parts, as `generation` says.
+    """What is asked: each load's own `prompts`, in so many `visits`, as `generation` says.
 
-    `warm_up` has prompts that are in none of the loads; `name` is that of the set.
+    `prompts` and `visits` are in the order of the loads. `warm_up` has prompts that are in none of
+    them; `name` is that of the set.
     """
 
     loads: tuple[Load, ...]
@@ -37,8 +38,13 @@ class Plan:
     generation: Generation
     name: str = ""
     seed: int = 0
-    visits: int = 2
+    visits: tuple[int, ...] = ()
     budget_s: float | None = None
+
+    @property
+    def rounds(self) -> int:
+        """How often loads are gone through; one with fewer visits is left out of the later ones."""
+        return max(self.visits, default=0)
 
     @property
     def requests(self) -> int:
@@ -47,7 +53,8 @@ class Plan:
 
     def part(self, load: int, visit: int) -> tuple[Prompt, ...]:
         """The prompts of one visit to one load; all visits together ask each once."""
-        return self.prompts[load][visit :: self.visits]
+        visits = self.visits[load]
+        return self.prompts[load][visit::visits] if visit < visits else ()
 
 
 @dataclass(slots=True)
@@ -85,15 +92,18 @@ async def measure(
     plan: Plan,
     *,
     tell: Callable[[Request], None] = lambda _: None,
+    decided: Container[Load] = (),
 ) -> AsyncGenerator[tuple[Arm, ...], None]:
     """Ask every side all prompts of `plan`; yields what is known after each visit to all loads.
 
     With two sides they take turns: A B, then B A, so that what drifts touches both alike. Whoever
-    stops iterating stops measuring, and so does a server that answers nothing any more. `tell` is
-    told of each request that is over.
+    stops iterating stops measuring, and so does a server that answers nothing any more; a load
+    that is among the `decided` by now is not asked on. `tell` is told of each request that is over.
     """
-    for visit in range(plan.visits):
+    for visit in range(plan.rounds):
         for number, load in enumerate(plan.loads):
+            if load in decided or visit >= plan.visits[number]:
+                continue
             turn = sides if visit % 2 == 0 else tuple(reversed(sides))
             for side in turn:
                 if load not in side.requests:
