@@ -59,17 +59,20 @@ class Turns(Poller):
 
     def _have(self, stream: Stream, work: "Callable[[], None]") -> None:
         """Has a stream do something that yields nothing."""
-        if not stream.touches_files:
-            work()
+        if stream.touches_files:
+            call = Call(stream.number, stream.args, stream.silence)
+            self._hands.run(call, work, lambda call, _, error: self._go_on(stream, call, error))
             return
-        call = Call(stream.number, stream.args, stream.silence)
-        self._hands.run(call, work, lambda call, _, error: self._go_on(stream, call, error))
+        try:
+            work()
+        except Exception as fault:  # noqa: BLE001 - the stream ends, the agent goes on
+            self._drop(stream, fault)
 
     def _go_on(self, stream: Stream, call: Call, error: "Exception | None") -> None:
         if call.is_cancelled:
             self._close(stream)
         elif error is not None:
-            raise error
+            self._drop(stream, error)
 
     def _tell(self, call: Call) -> None:
         """Says that a file does not answer, or gives up a request that has waited long for it."""
@@ -90,6 +93,12 @@ class Turns(Poller):
 
     def _fail(self, number: int, error: BaseException) -> None:
         self.send(encode_json(END, number, describe_error(error)))
+
+    def _drop(self, stream: Stream, error: BaseException) -> None:
+        """Ends one stream by its fault."""
+        if self._streams.pop(stream.number, None) is not None:
+            self._fail(stream.number, error)
+            self._close(stream)
 
     def _close(self, stream: Stream) -> None:
         call = Call(stream.number, stream.args, "wait")
@@ -153,9 +162,7 @@ class Turns(Poller):
         if call is not None and call.is_cancelled:
             self._close(stream)
         elif error is not None:
-            del self._streams[number]
-            self._fail(number, error)
-            self._close(stream)
+            self._drop(stream, error)
         elif made is None:
             stream.is_ready = False
         else:
