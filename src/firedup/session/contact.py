@@ -33,9 +33,8 @@ class _Break:
 
 @dataclass(slots=True)
 class _Quiet:
-    """A file that does not answer: which, since when, and until when that is believed."""
+    """A file that does not answer: since when, and until when that is believed."""
 
-    path: str
     since_s: float
     until_s: float
 
@@ -59,7 +58,7 @@ class Contact:
         self._feed = feed
         self._boot_id = str(agent.hello["boot_id"])
         self._break: _Break | None = None
-        self._quiet: _Quiet | None = None
+        self._quiet: dict[str, _Quiet] = {}  # by path
         self._held: tuple[int, int] | None = None
         self._arrivals: Arrivals | None = None
 
@@ -82,7 +81,8 @@ class Contact:
         trouble = error.trouble if isinstance(error, LinkError) else Trouble.OTHER
         # A link that broke was silent before; an agent that died was there until then.
         silent_s = self.agent.silent_s if trouble is Trouble.LINK_DOWN else 0.0
-        before, self._quiet = self._break, None
+        before = self._break
+        self._quiet.clear()
         since_s = before.since_s if before is not None else now_s - silent_s
         try_at_s = None if pause_s is None else now_s + pause_s
         self._break = _Break(since_s, str(trouble), _first_line(error), try_at_s)
@@ -114,26 +114,26 @@ class Contact:
         self._hush(error.path, ANSWER_S, BELIEF_S)
 
     def heed(self, silence: Silence) -> None:
-        """The log does not answer, or does again."""
+        """A file does not answer, or does again; others of the same mount may not yet."""
         if not silence.is_over:
             self._hush(silence.path, silence.seconds, float("inf"))
-        elif self._quiet is not None:
-            self._quiet = None
+        elif self._quiet.pop(silence.path, None) is not None:
             self._feed(Noted(self.now_ns(), str(silence)))
 
     def hears(self, path: str) -> None:
         """Something came of the file at `path`, which may have been silent."""
-        quiet = self._quiet
-        if quiet is not None and quiet.path == path:
+        quiet = self._quiet.get(path)
+        if quiet is not None:
             seconds = time.monotonic() - quiet.since_s
             self.heed(Silence(self.agent.host.name, path, seconds, is_over=True))
 
     def _hush(self, path: str, seconds: float, belief_s: float) -> None:
-        now_s, before = time.monotonic(), self._quiet
-        if before is not None and before.path == path and before.until_s >= now_s:
-            before.until_s = now_s + belief_s
+        now_s = time.monotonic()
+        self._quiet = {name: one for name, one in self._quiet.items() if one.until_s >= now_s}
+        if path in self._quiet:
+            self._quiet[path].until_s = now_s + belief_s
             return
-        self._quiet = _Quiet(path, now_s - seconds, now_s + belief_s)
+        self._quiet[path] = _Quiet(now_s - seconds, now_s + belief_s)
         self._feed(Noted(self.now_ns(), str(Silence(self.agent.host.name, path, seconds))))
 
     def date(self, event: LogData) -> Iterable[LogData]:
@@ -181,12 +181,15 @@ class Contact:
         )
 
     def _quiet_state(self, now_s: float) -> LinkState | None:
-        """Nothing is known of the one file; the host's time goes on."""
-        quiet = self._quiet
-        if quiet is None or quiet.until_s < now_s:
+        """Of the file that has been silent longest nothing is known; the host's time goes on."""
+        believed = [
+            (one.since_s, path) for path, one in self._quiet.items() if one.until_s >= now_s
+        ]
+        if not believed:
             return None
-        quiet_s = now_s - quiet.since_s
-        detail = str(Silence(self.agent.host.name, quiet.path, quiet_s))
+        since_s, path = min(believed)
+        quiet_s = now_s - since_s
+        detail = str(Silence(self.agent.host.name, path, quiet_s))
         return LinkState(quiet_s, str(Trouble.FILE_SILENT), detail)
 
 
