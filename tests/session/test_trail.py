@@ -242,3 +242,11 @@ def test_what_was_told_once_is_never_told_again(steps: list[tuple[int, int]], cu
         assert event.offset == ends[event.generation]
         ends[event.generation] += event.length
     assert list(ends.values()) == [len(d) for _, d in written]
+
+
+def test_a_recorded_number_that_no_log_can_have_makes_no_generations() -> None:
+    damaged = [LogRange(2, number, 0, 10) for number in (10**12, -1)]
+
+    generations = list_generations([LogRange(1, 1, 0, 10), *damaged], ())
+
+    assert [one.number for one in generations] == [0, 1]

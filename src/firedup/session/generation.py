@@ -10,6 +10,8 @@ from firedup.host.logfile import MARK_BYTES, LogFile
 from firedup.store.event import LogRange
 
 Identity = tuple[int, int]  # device and inode
+# More than any rotator makes while a server runs. What a file says beyond that is damaged.
+MAX_GENERATIONS = 65_536
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +166,8 @@ def _read_recorded(events: Iterable[Event | LogRange]) -> list[_Draft]:
     found = [_Draft("opened", 0, is_recorded=True)]
     for event in events:
         if not isinstance(event, LogChanged | LogRange):
+            continue
+        if not 0 <= event.generation < MAX_GENERATIONS:
             continue
         while len(found) <= event.generation:
             found.append(_Draft("rotated", event.at_ns, is_recorded=True))
