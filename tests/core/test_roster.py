@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firedup.core.model import Line, Source, Stage
-from firedup.core.roster import Missing, Roster, name_some
+from firedup.core.roster import MAX_RANKS, Missing, Roster, name_some
 from firedup.core.rule import Edge, Hit, Role, Rule
 
 BEGIN = Rule("begin", "", "sglang", stage=Stage.LOAD_WEIGHTS, edge=Edge.BEGIN)
@@ -113,3 +113,10 @@ def test_any_interleaving_that_keeps_each_ranks_order_names_the_same(
     one, other = muster(*in_turn), muster(*mixed)
 
     assert (one and (one.ranks, one.milestone)) == (other and (other.ranks, other.milestone))
+
+
+def test_names_beyond_any_number_of_ranks_are_not_kept() -> None:
+    missing = muster(*each(BEGIN, range(MAX_RANKS + 100)), *each(END, range(1, MAX_RANKS)))
+
+    assert missing is not None
+    assert (missing.ranks, missing.total) == (("TP0",), MAX_RANKS)

@@ -13,6 +13,7 @@ from firedup.core.suspect import MAX_LINE_CHARS
 
 # A start passes a few dozen milestones; a log that repeats one for ever may not fill memory.
 MAX_MILESTONES = 200
+MAX_RANKS = 4096  # more than any engine has; beyond that, lines look like ranks and are none
 _NUMBERED = re.compile(r"^([A-Z_]+)(\d+)$")
 _TORCH = re.compile(r"^rank(\d+)$")
 
@@ -29,6 +30,9 @@ class Milestone:
     def __str__(self) -> str:
         verb = {Edge.BEGIN: "begun", Edge.END: "finished"}.get(self.edge or Edge.PROGRESS)
         return f"{verb or 'passed'} {self.stage}"
+
+
+_Way = tuple[Milestone, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +82,8 @@ class Roster:
     def feed(self, rank: str, line: Line, hits: Iterable[Hit]) -> None:
         """Take one line that `rank` wrote."""
         member = self._member(rank)
+        if member is None:
+            return
         text = line.text[:MAX_LINE_CHARS]
         member.last = Evidence("line", text, line.number or None, line.offset)
         for hit in hits:
@@ -98,10 +104,13 @@ class Roster:
             return None
         return self._silent(members) or self._behind(members)
 
-    def _member(self, rank: str) -> _Member:
+    def _member(self, rank: str) -> _Member | None:
         # torch counts all ranks of a group, and engines call those TP0, TP1, … where it is theirs.
         torch = _TORCH.match(rank)
-        return self._members.setdefault(f"TP{torch[1]}" if torch else rank, _Member())
+        name = f"TP{torch[1]}" if torch else rank
+        if name not in self._members and len(self._members) >= MAX_RANKS:
+            return None
+        return self._members.setdefault(name, _Member())
 
     def _with_unseen(self) -> Mapping[str, _Member]:
         """All ranks, those included that printed nothing although others of their kind did."""
@@ -136,12 +145,12 @@ class Roster:
             if 2 * count > len(members)
             or (2 * count == len(members) and key not in members[first].passed)
         }
-        ways = {name: [key for key in m.passed if key in shared] for name, m in members.items()}
-        next_of: dict[str, Milestone] = {}
-        for name, way in ways.items():
-            after = [step for other in ways.values() if (step := _step_after(way, other))]
-            if after and 2 * len(after) >= len(members):
-                next_of[name] = Counter(after).most_common(1)[0][0]
+        ways = {
+            name: tuple(key for key in m.passed if key in shared) for name, m in members.items()
+        }
+        kinds = Counter(ways.values())  # many ranks, few different ways
+        next_after = {way: _next_step(way, kinds, len(members)) for way in kinds}
+        next_of = {name: step for name, way in ways.items() if (step := next_after[way])}
         if not next_of or 2 * len(next_of) > len(members):
             return None
         # Who is furthest behind is waited for by all; the others of these wait for it, too.
@@ -162,7 +171,18 @@ def name_some(ranks: tuple[str, ...], most: int = 4) -> str:
     return " and ".join([", ".join(ranks[:-1]), ranks[-1]] if len(ranks) > 1 else ranks)
 
 
-def _step_after(way: list[Milestone], other: list[Milestone]) -> Milestone | None:
+def _next_step(way: _Way, kinds: Mapping[_Way, int], total: int) -> Milestone | None:
+    """What most of those did next that have left the end of `way` behind, if they are half."""
+    after: Counter[Milestone] = Counter()
+    for other, count in kinds.items():
+        if step := _step_after(way, other):
+            after[step] += count
+    if not after or 2 * after.total() < total:
+        return None
+    return after.most_common(1)[0][0]
+
+
+def _step_after(way: _Way, other: _Way) -> Milestone | None:
     """The next milestone of `other` behind the last one of `way`; None when it is no further."""
     if not way:
         return other[0] if other else None
