@@ -28,20 +28,26 @@ def make_arm(name: str, token_ms: int, count: int) -> Arm:
 BASELINE, CANDIDATE = make_arm("baseline", 10, 12), make_arm("candidate", 20, 8)
 
 
-@pytest.mark.parametrize(
-    ("share", "says"),
-    [(0.2, "nothing was left that more answers would decide"), (None, "time was up")],
-)
-def test_a_measurement_that_was_cut_short_says_so(share: float | None, says: str) -> None:
-    judged = share and judge_arms(BASELINE, CANDIDATE, Design.SEQUENTIAL, share=share)
-    arms = (CANDIDATE, BASELINE, judged or None)
+def test_a_measurement_that_ended_early_since_it_was_certain_says_so() -> None:
+    judged = judge_arms(BASELINE, CANDIDATE, Design.SEQUENTIAL, share=0.2)
+    arms = (CANDIDATE, BASELINE, judged)
 
     short = render_measurement(*arms, Paper(80), is_cut_short=True)
     whole = render_measurement(*arms, Paper(80))
 
-    assert any(f"not all was asked: {says}" in line for line in short)
+    says = "  not all was asked: more answers would decide nothing at concurrency 1"
+    assert says in short
     assert not any("not all was asked" in line for line in whole)
     assert record_measurement(*arms, Design.SEQUENTIAL, is_cut_short=True)["cut_short"] is True
+
+
+def test_what_was_broken_off_undecided_is_not_called_decided() -> None:
+    equal = make_arm("candidate", 10, 8)
+    judged = judge_arms(BASELINE, equal, Design.SEQUENTIAL, share=1)
+
+    lines = render_measurement(equal, BASELINE, judged, Paper(80), is_cut_short=True)
+
+    assert not any("not all was asked" in line for line in lines)
 
 
 def test_programs_are_told_which_accuracy_was_taken_for_acceptance(

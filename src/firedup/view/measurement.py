@@ -17,6 +17,7 @@ from firedup.view.headline import render_section
 from firedup.view.paper import Paper
 from firedup.view.probed import record_probe
 from firedup.view.probetable import Measured, render_probe
+from firedup.view.reason import name_loads
 from firedup.view.record import SCHEMA, record_finding
 
 
@@ -40,8 +41,8 @@ def render_measurement(
     lines = render_probe(measured, paper)
     if judged is not None:
         lines += _tell_pairs(measured, judged, paper)
-    if is_cut_short:
-        lines += paper.fold(f"not all was asked: {_say_cut(judged)}", indent="  ", rest="    ")
+    if is_cut_short and judged is not None and (why := _say_cut(judged)):
+        lines += paper.fold(why, indent="  ", rest="    ")
     if judged is not None:
         lines += ["", *render_decision(judged, paper, accuracy=accuracy)]
     findings = check_truth(candidate, baseline)
@@ -95,12 +96,13 @@ def _tell_pairs(measured: Measured, judged: Judged, paper: Paper) -> list[str]:
     return paper.fold(said, indent="  ", rest="    ")
 
 
-def _say_cut(judged: Judged | None) -> str:
-    if judged is not None and judged.is_over:
-        looks = judged.looks.values()
-        if all(look.outlook is not Outlook.SPENT for look in looks):
-            return "nothing was left that more answers would decide"
-    return "time was up, or the server answered no more"
+def _say_cut(judged: Judged) -> str:
+    """Why not all was asked, as far as it is for what was found; what broke it off is a note."""
+    looks = judged.looks.items()
+    settled = [load for load, one in looks if one.outlook in (Outlook.CERTAIN, Outlook.HOPELESS)]
+    if not settled:
+        return ""
+    return f"not all was asked: more answers would decide nothing at {name_loads(settled)}"
 
 
 def _measured(candidate: Arm, baseline: Arm | None) -> Sequence[tuple[Arm, list[CellFigures]]]:
