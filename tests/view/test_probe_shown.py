@@ -117,7 +117,10 @@ def test_a_table_fits_where_it_is_shown(columns: int) -> None:
 
 
 def test_a_server_that_has_no_drafter_is_said_to_have_none() -> None:
-    none = Acceptance(None, None, why_not="the server does not speculate")
-    arm = Arm("plain", Conditions(), (_cell(Load(1), 10, none),), 0)
+    for why in ("the server does not speculate", "not one draft was verified"):
+        cells = (_cell(Load(1), 10, Acceptance(None, None, why_not=why)),)
+        arm = Arm("plain", Conditions(flags=("serve", "--tp", "8")), cells, 0)
+        drafted = Arm("plain", Conditions(flags=("serve", "--spec-type", "eagle")), cells, 0)
 
-    assert "no acceptance length: no drafter" in _show(arm)
+        assert "no acceptance length: no drafter" in _show(arm)
+        assert f"no acceptance length: {why}" in _show(drafted)

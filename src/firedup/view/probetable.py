@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 from firedup.core.accepted import positions_of_cell
 from firedup.core.figures import CellFigures, Figures
-from firedup.core.measured import Arm, Cell, Estimate, Load
+from firedup.core.measured import Arm, Cell, Conditions, Estimate, Load
 from firedup.view.bar import render_bar
 from firedup.view.paper import Paper, count_columns, pad
 from firedup.view.quantity import render_estimate
@@ -14,7 +15,9 @@ from firedup.view.redact import clean
 
 _MOST_BAR, _LEAST_BAR = 20, 5
 _NAME_COLUMNS = 16
-_NO_DRAFTER = "the server does not speculate"
+# Why there is no acceptance length where there is nothing that drafts.
+_NONE_DRAFTED = ("the server does not speculate", "not one draft was verified")
+_DRAFTING = re.compile(r"-.*(spec|draft|eagle|ngram|lookahead|lookup|medusa)|-md$")
 
 Measured = Sequence[tuple[Arm, Sequence[CellFigures]]]
 _Column = tuple[Arm, Cell, CellFigures]
@@ -113,13 +116,18 @@ def _reasons(columns: Sequence[_Column], paper: Paper) -> list[str]:
         said = [f"acceptance by {clean(source)}" for source in sources if source]
     else:
         whys = [one.why_not for one in found[-1:] if one.why_not]
-        has_drafter = columns[-1][0].conditions.drafter is not None
-        said = [
-            "no acceptance length: "
-            + (clean(why) if why != _NO_DRAFTER or has_drafter else "no drafter")
-            for why in whys
-        ]
+        if whys and whys[0] in _NONE_DRAFTED and not _may_draft(columns[-1][0].conditions):
+            whys = ["no drafter"]
+        said = [f"no acceptance length: {clean(why)}" for why in whys]
     return [line for text in said for line in paper.fold(text, indent="  ", rest="    ")]
+
+
+def _may_draft(conditions: Conditions) -> bool:
+    """Whether it has a drafter, as far as that is known."""
+    if conditions.speculates is not None:
+        return conditions.speculates
+    flags = conditions.flags
+    return conditions.drafter is not None or flags is None or any(map(_DRAFTING.match, flags))
 
 
 def _count(figures: CellFigures) -> str:
