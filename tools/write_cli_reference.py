@@ -40,6 +40,16 @@ this machine, and then on the one other host that is known to have it.
 
 `explain` ends with 0 when it could read the logs; with `--exit-status` the verdict's status counts.
 
+`probe` and `compare`:
+
+| status | meaning |
+|---|---|
+| 0 | the drafter is worth having; without a baseline: measured |
+| 1 | it is not worth having; or the two are not comparable |
+| 2 | wrong use: options, files, an API key that is missing or refused |
+| 3 | nobody answers at the address, or the host was not reached |
+| 6 | undecided; or the server answered nothing that could be measured |
+
 ## Environment
 
 | variable | meaning |

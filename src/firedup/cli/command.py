@@ -20,6 +20,14 @@ SECTIONS = (
     ),
     ("Compose the command", ("target", "draft", "tp", "port", "bind")),
     ("Watch", ("pid", "timeout_s", "until", "requires")),
+    (
+        "Measure",
+        (
+            *("then", "baseline", "concurrency", "rate", "requests", "max_tokens", "natural"),
+            *("categories", "prompts", "seed", "budget_s", "step_cost"),
+        ),
+    ),
+    ("Be let in", ("api_key_env", "cacert", "insecure")),
     ("Tell others", ("hooks", "notify")),
     ("Know the engine", ("engine", "profiles")),
     ("Programs that no profile knows", ("ready_pattern", "fail_pattern", "progress_pattern")),

@@ -22,7 +22,7 @@ from firedup.cli.figure import Figure
     firedup probe --list
     """,
 )
-@click.argument("target", metavar="URL|RUN|LOG", required=False, shell_complete=complete_run)
+@click.argument("target", metavar="[URL|RUN|LOG]", required=False, shell_complete=complete_run)
 @click.option(
     "--baseline",
     metavar="URL|RUN",
