@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
@@ -72,9 +73,11 @@ async def load_history(
 
     Where no session was attached, the keeper's samples tell when bytes arrived.
     """
-    recorded, is_torn = await _load_events(agent, f"{folder}/events.jsonl")
-    samples = await _load_samples(agent, folder)
-    end = await _load_end(agent, folder)
+    (recorded, is_torn), samples, end = await asyncio.gather(
+        _load_events(agent, f"{folder}/events.jsonl"),
+        _load_samples(agent, folder),
+        _load_end(agent, folder),
+    )
     place = _Place(log, log_start, pid)
     volumes = await _find_volumes(agent, place, recorded, samples, end)
     known = [event for event in recorded if isinstance(event, LogRange)]
@@ -217,15 +220,14 @@ async def position_after(
 async def _load_end(agent: Agent, folder: str) -> Sample | None:
     """When the server ended and how long its log was then: what follows is a later run's."""
     path = f"{folder}/exit.json"
-    if await stat_file(agent, path) is None:
+    data = await _read_if_there(agent, path)
+    if data is None:
         return None
-    return decode_sample({"log_size": -1, **msgspec.json.decode(await read_file(agent, path))})
+    return decode_sample({"log_size": -1, **msgspec.json.decode(data)})
 
 
 async def _load_events(agent: Agent, path: str) -> tuple[list[Event | LogRange], bool]:
     """Events and ranges of the log, and whether the last line has no end."""
-    if await stat_file(agent, path) is None:
-        return [], False
     last = b"\n"
     reader = EventReader()
     found: list[Event | LogRange] = []
@@ -235,6 +237,9 @@ async def _load_events(agent: Agent, path: str) -> tuple[list[Event | LogRange],
             if isinstance(piece, Data):
                 found += reader.feed(piece.data)
                 last = piece.data[-1:] or last
+    except OperationError as error:
+        if error.code != "not-found":
+            raise
     finally:
         stream.close()
     found += reader.close()
@@ -247,14 +252,22 @@ async def _load_samples(
     """All that are left, or the first of them."""
     found: list[Sample] = []
     for path in (f"{folder}/samples.1.jsonl", f"{folder}/samples.jsonl"):
-        if await stat_file(agent, path) is None:
-            continue
-        for line in (await read_file(agent, path, length=most_bytes)).splitlines():
+        for line in (await _read_if_there(agent, path, most_bytes) or b"").splitlines():
             with contextlib.suppress(msgspec.MsgspecError, KeyError, TypeError):
                 found.append(decode_sample(msgspec.json.decode(line)))
         if found and most_bytes is not None:
             break
     return found
+
+
+async def _read_if_there(agent: Agent, path: str, length: int | None = None) -> bytes | None:
+    """Bytes of a file; None when there is none, which costs no question of its own."""
+    try:
+        return await read_file(agent, path, length=length)
+    except OperationError as error:
+        if error.code == "not-found":
+            return None
+        raise
 
 
 async def read_stop(agent: Agent, folder: str) -> StopAsked | None:
