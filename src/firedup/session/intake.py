@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable
 from contextlib import closing
+from time import monotonic
 
 from firedup.core.event import Event, LogData
 from firedup.host.file import FileFacts, LogPosition, follow_log, stat_file
@@ -13,8 +14,11 @@ from firedup.host.link import Agent
 from firedup.host.logfile import LogFile, find_log_files
 from firedup.session.contact import Contact
 
-# What was written before an end may take so long to arrive, and so long while nothing arrives.
-CATCH_UP_S, STANDSTILL_S = 60.0, 10.0
+# What was written before an end may take so long to arrive.
+CATCH_UP_S = 60.0
+# Nothing more will come when nothing came for so many pauses, behind each of which the agent
+# answered promptly: slow answers mean that one of the two machines has no time for anybody.
+PAUSE_S, PROMPT_S, PROMPT_ANSWERS = 1.0, 1.0, 10
 
 
 class Intake:
@@ -76,8 +80,22 @@ class Intake:
                         end = await self._find_end(agent)
                     if not self._is_behind(before, end):
                         return
-                    async with asyncio.timeout(STANDSTILL_S):
-                        await self._has_read.wait()
+                    if not await self._hears_more(agent):
+                        return
+
+    async def _hears_more(self, agent: Agent) -> bool:
+        """Wait for what comes next; False when an agent that has time has nothing to say."""
+        prompt_answers = 0
+        while prompt_answers < PROMPT_ANSWERS:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(PAUSE_S):
+                    await self._has_read.wait()
+                return True
+            asked_s = monotonic()
+            await agent.call("clock")
+            is_prompt = monotonic() - asked_s < PROMPT_S
+            prompt_answers = prompt_answers + 1 if is_prompt else 0
+        return self._has_read.is_set()
 
     async def _find_end(self, agent: Agent) -> FileFacts | LogFile | None:
         """The file with the last words as it is now: by the log's name, or moved away since."""
