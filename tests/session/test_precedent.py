@@ -1,10 +1,14 @@
 """A run that fails is compared with the last one like it that came up."""
 
+from typing import Any
+
+import pytest
 from workbench import Site
 
 from firedup.core.difference import Change
 from firedup.core.model import Verdict
-from firedup.session.registry import Run
+from firedup.host.link import Agent
+from firedup.session.registry import Run, find_run
 from firedup.session.stop import stop_run
 from firedup.testing.script import Http, Script, line
 
@@ -56,3 +60,22 @@ async def test_a_run_that_comes_up_is_compared_with_nothing(site: Site) -> None:
 
     assert seen.verdict is Verdict.READY
     assert seen.since_good is None
+
+
+async def test_earlier_runs_are_read_for_a_run_that_failed_alone(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = await come_up(site, name="r"), await come_up(site, name="r")
+    asked: list[str] = []
+    fetch = Agent.fetch
+
+    async def note(agent: Agent, op: str, **args: Any) -> tuple[dict[str, Any], bytes]:
+        asked.append(str(args.get("path")))
+        return await fetch(agent, op, **args)
+
+    monkeypatch.setattr(Agent, "fetch", note)
+    seen = (await site.conclude(await find_run(site.agent, second.label.id))).explanation
+
+    assert seen.verdict in (Verdict.READY, Verdict.STOPPED)
+    assert f"{second.folder}/exit.json" in asked
+    assert f"{first.folder}/events.jsonl" not in asked

@@ -21,7 +21,7 @@ from firedup.store.event import OUTPUT_KINDS
 MOST_RUNS = 12
 TAIL_BYTES = 16 * 1024
 # Where a start failed, the difference matters.
-_FAILED = (Verdict.CRASHED, Verdict.STALLED, Verdict.TIMED_OUT)
+FAILED = (Verdict.CRASHED, Verdict.STALLED, Verdict.TIMED_OUT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ def launch_of(manifest: Manifest) -> Launch:
 
 def with_precedent(explanation: Explanation, precedent: Precedent, launch: Launch) -> Explanation:
     """`explanation` of a failed `launch` with what is different since the last good one."""
-    if explanation.verdict not in _FAILED:
+    if explanation.verdict not in FAILED:
         return explanation
     now = replace(launch, version=explanation.version)
     mentions = explanation.cause.mentions if explanation.cause else ()

@@ -30,7 +30,7 @@ from firedup.session.history import (
 )
 from firedup.session.hook import Teller, attend_run, run_hooks
 from firedup.session.hookfailure import fetch_hook_failures
-from firedup.session.precedent import find_precedent, launch_of
+from firedup.session.precedent import FAILED, find_precedent, launch_of
 from firedup.session.prepared import watch_prepared
 from firedup.session.recorder import Recorder
 from firedup.session.registry import Run
@@ -110,7 +110,8 @@ async def _prepare(
         pipeline.feed(end)
         if not history.has_ended:
             recorder.add(end)
-        watch.precedent = await find_precedent(agent, run)
+        if watch.look().explanation.verdict in FAILED:
+            watch.precedent = await find_precedent(agent, run)
         watch.feeders = []
         return watch
     place = pipeline.log_position
