@@ -9,6 +9,10 @@ from pathlib import Path
 import pytest
 from typist import Shell
 
+from firedup.cli.figure import Figure
+from firedup.cli.speedup import command
+from firedup.core.speedup import LENGTHS, SPEEDS
+
 FIGURES = ("speedup", "--baseline", "82", "--speed", "52", "--accept", "1.5")
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "json.md"
 
@@ -73,6 +77,12 @@ def test_the_time_of_a_step_has_its_unit_in_both_places(shell: Shell, step: str)
 
     assert round(result["step_s"], 5) == 0.0288
     assert round(result["what_if"][0]["step_s"], 5) == 0.0288
+
+
+def test_the_limits_of_the_options_are_those_of_the_arithmetic() -> None:
+    limits = {one.name: one.type.limits for one in command.params if isinstance(one.type, Figure)}
+
+    assert limits == {"baseline": SPEEDS, "speed": SPEEDS, "accept": LENGTHS}
 
 
 def test_figures_that_do_not_belong_together_are_told_so(shell: Shell) -> None:

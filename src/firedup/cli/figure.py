@@ -18,7 +18,7 @@ class Figure(_Kind):
     name = "number"
 
     def __init__(self, low: float, high: float) -> None:
-        self._low, self._high = low, high
+        self.limits = (low, high)
 
     def convert(
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
@@ -28,6 +28,7 @@ class Figure(_Kind):
             number = float(str(value))
         except ValueError:
             self.fail(f"{value!r} is no number", param, ctx)
-        if not self._low <= number <= self._high:
-            self.fail(f"{value} is not between {self._low:g} and {self._high:,.0f}", param, ctx)
+        low, high = self.limits
+        if not low <= number <= high:
+            self.fail(f"{value} is not between {low:g} and {high:,.0f}", param, ctx)
         return number

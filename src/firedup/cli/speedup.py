@@ -7,9 +7,9 @@ import click
 from firedup.cli import option
 from firedup.cli.command import command as make_command
 from firedup.cli.figure import Figure
-from firedup.core.speedup import LENGTHS, SPEEDS
 
-_SPEED, _LENGTH = Figure(*SPEEDS), Figure(*LENGTHS)
+# As the core has them, which is not loaded for a help.
+_SPEED, _LENGTH = Figure(0.001, 1e7), Figure(1, 1000)
 
 
 @make_command(
