@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
+_ROUNDING = 1e-9  # of floats, whose product may be below what it stands for
 _CLOSE = 0.02  # given figures that agree within this are the same measurement, rounded
 
 # What a figure can be at all: what lies outside is a slip, and would be printed as nonsense.
@@ -156,14 +157,14 @@ def _within(text: str, limits: tuple[float, float]) -> float:
 def _checked(one: Speedup) -> Speedup:
     """`one`, if there can be such an acceptance length."""
     length, most = one.acceptance_length, (one.draft_tokens or 0) + 1
-    if length < 1:
+    if length < 1 - _ROUNDING:
         raise ValueError(
             f"an acceptance length is at least 1, the token that every step gives; these figures"
             f" mean {length:.2f}"
         )
     if length > LENGTHS[1]:
         raise ValueError(f"no step gives {length:.0f} tokens, which is what these figures mean")
-    if one.draft_tokens is not None and length > most:
+    if one.draft_tokens is not None and length > most + _ROUNDING:
         raise ValueError(
             f"{one.draft_tokens} draft tokens give an acceptance length of {most} at most, and"
             f" these figures mean {length:.2f}"
