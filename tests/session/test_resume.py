@@ -70,7 +70,7 @@ def taken(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
     """What the pipelines of this test's watches took of the log."""
     pieces: list[bytes] = []
     monkeypatch.setattr(Noting, "taken", pieces, raising=False)
-    monkeypatch.setattr("firedup.session.run.Pipeline", Noting)
+    monkeypatch.setattr("firedup.session.watching.Pipeline", Noting)
     return pieces
 
 
