@@ -162,9 +162,9 @@ def _checked(one: Speedup) -> Speedup:
             f"an acceptance length is at least 1, the token that every step gives; these figures"
             f" mean {length:.2f}"
         )
-    if length > LENGTHS[1]:
+    if length > LENGTHS[1] * (1 + _ROUNDING):
         raise ValueError(f"no step gives {length:.0f} tokens, which is what these figures mean")
-    if one.draft_tokens is not None and length > most + _ROUNDING:
+    if one.draft_tokens is not None and length > most * (1 + _ROUNDING):
         raise ValueError(
             f"{one.draft_tokens} draft tokens give an acceptance length of {most} at most, and"
             f" these figures mean {length:.2f}"
