@@ -125,7 +125,8 @@ def test_each_stream_has_a_request_or_the_load_is_none() -> None:
 @pytest.mark.parametrize(
     ("order", "advice"),
     [
-        (ProbeOrder("x", loads=LOADS, requests=100), "Take fewer --requests"),
+        (ProbeOrder("x", loads=LOADS, requests=100), "Take --requests 84 or fewer"),
+        (ProbeOrder("x", loads=(Load(1), Load(90)), requests=99), "Choose fewer or lower loads"),
         (ProbeOrder("x", loads=(Load(200),)), "Choose fewer or lower loads"),
         (ProbeOrder("x", requests=40, categories=("code",)), "name more with --category"),
     ],

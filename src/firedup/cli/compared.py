@@ -82,8 +82,8 @@ def _find(folder: Path, text: str) -> StoredProbe:
         raise UsageError(
             f"no measurement of {text!r} is kept",
             why=f"{folder} has none with this id, and none of a run with this id or name",
-            todo=f"Measure it while it is up: firedup probe {shlex.quote(text)}. What is kept is"
-            " listed by firedup probe --list.",
+            todo=f"Measure it while it is up: firedup probe {shlex.quote(text.partition('~')[0])}."
+            " What is kept is listed by firedup probe --list.",
         )
     return found
 

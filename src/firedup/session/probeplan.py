@@ -16,7 +16,8 @@ from firedup.session.probing import WARM_UP_EACH, Plan
 from firedup.session.side import is_address
 from firedup.store.probe import find_probe
 
-REQUESTS, MAX_TOKENS = 42, 256
+REQUESTS, FEWEST, MAX_TOKENS = 42, 4, 256
+FEWER_LOADS = "Choose fewer or lower loads"
 # Parts in which a load is asked. In turn with the other arm's they cancel drift; after each, or
 # two of them, is a look at what is certain by now.
 PARTS_ALONE, PARTS_IN_TURN = 6, 12
@@ -158,10 +159,13 @@ def _count_requests(
         counts = [order.requests] * len(loads)
         _refuse_idle(counts, loads, least)
         if sum(counts) > available:
-            raise _too_few(sum(counts), available, order, "Take fewer --requests")
+            most = available // len(loads)
+            is_enough = most >= max(FEWEST, *least)
+            fewer = f"Take --requests {most} or fewer" if is_enough else FEWER_LOADS
+            raise _too_few(sum(counts), available, order, fewer)
         return counts
     if sum(least) > available:
-        raise _too_few(sum(least), available, order, "Choose fewer or lower loads")
+        raise _too_few(sum(least), available, order, FEWER_LOADS)
     each = next(
         number
         for number in range(REQUESTS, 0, -1)
@@ -191,7 +195,7 @@ def _refuse_idle(counts: list[int], loads: tuple[Load, ...], least: list[int]) -
             raise UsageError(
                 f"{count} requests are too few for {load.concurrency} streams at a time{turns}",
                 why="some streams would never have a request, and a lower load be measured",
-                todo=f"Take --requests {max(needed, 4)} or more, or a lower --concurrency.",
+                todo=f"Take --requests {max(needed, FEWEST)} or more, or a lower --concurrency.",
             )
 
 

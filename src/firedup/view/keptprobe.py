@@ -12,7 +12,7 @@ from firedup.view.quantity import render_duration, render_rfc3339
 from firedup.view.record import SCHEMA
 from firedup.view.redact import clean, redact
 
-_TITLES = ("id", "server", "age", "load", "requests", "max tokens", "accepted", "tok/s")
+_TITLES = ("id", "server", "age", "load", "asked", "max tokens", "accepted", "tok/s")
 _HEAD = 3  # what stands in the first line of two where one does not fit
 _NONE = "-"
 
@@ -95,13 +95,18 @@ def _row(one: KeptProbe, now_ns: int) -> tuple[str, ...]:
     return (
         one.id,
         clean(redact(one.server)),
-        render_duration(max(0, now_ns - one.arm.wall_ns) / 1e9),
+        _age(now_ns - one.arm.wall_ns),
         _join([cell.load.word for cell in cells]),
         _join([str(len(cell.kept)) for cell in cells], is_one=True),
         _NONE if tokens is None else f"{tokens}{'' if conditions.ignores_eos else ' natural'}",
         _join([_NONE if length is None else f"{length:.2f}" for length in lengths], is_one=True),
         _join([_NONE if (speed := _speed(cell)) is None else f"{speed:.1f}" for cell in cells]),
     )
+
+
+def _age(age_ns: int) -> str:
+    """By its greatest unit alone."""
+    return " ".join(render_duration(max(0, age_ns) / 1e9).split()[:2])
 
 
 def _join(words: Sequence[str], *, is_one: bool = False) -> str:
