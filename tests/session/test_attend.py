@@ -21,6 +21,7 @@ from firedup.core.error import UsageError
 from firedup.core.event import Sample
 from firedup.core.model import Ownership, Snapshot, State, Verdict
 from firedup.core.rule import Matcher
+from firedup.host.link import Agent
 from firedup.profile.match import CatalogueMatcher
 from firedup.profile.words import pattern_rules
 from firedup.session import attend
@@ -191,6 +192,31 @@ async def test_a_log_written_just_now_and_held_by_nobody_is_no_ready_server(
     assert exit_status(seen[-1]) == 6
 
 
+async def test_a_log_that_is_left_is_never_fetched_as_a_whole(
+    log: Path, watch: Watch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("firedup.session.attend.GRACE_S", 0.3)
+    fetched: list[str] = []
+    fetch = Agent.fetch
+
+    async def note(agent: Agent, op: str, **args: Any) -> tuple[dict[str, Any], bytes]:
+        if op == "read" and args.get("length") is None:
+            fetched.append(args["path"])
+        return await fetch(agent, op, **args)
+
+    monkeypatch.setattr(Agent, "fetch", note)
+    snapshots = watch()
+    await until(snapshots, lambda now: now.waiting_for == "the log to appear")
+    log.parent.mkdir()
+    (log.parent / "new").write_text(READY_LINE * 10_000)
+    (log.parent / "new").rename(log)
+    last = await last_of(snapshots)
+
+    assert last.explanation.verdict is Verdict.UNKNOWN
+    assert last.log_size == len(READY_LINE) * 10_000
+    assert fetched == []
+
+
 async def test_a_log_that_comes_into_being_and_is_left_is_no_ready_server(
     log: Path, watch: Watch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -305,7 +331,7 @@ async def test_a_process_that_vanishes_silently_before_ready_has_crashed(
 async def test_a_busy_process_with_a_quiet_log_is_said_to_buffer(
     site: Site, start: Start, watch: Watch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("firedup.core.judgement.BUFFERED_S", 0.5)
+    monkeypatch.setattr("firedup.core.conclusion.BUFFERED_S", 0.5)
     script = Script((line(0, "loading"),), work=((0.0, 3600.0),))
     start(*site.serve(site.fake(script)))
 

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 
 from firedup.core.error import UsageError
-from firedup.core.event import Begun, Ended, Exited, LogData
+from firedup.core.event import Begun, Ended, Event, Exited, LogData
 from firedup.core.model import ServerSpec, Snapshot
 from firedup.core.rule import Matcher
 from firedup.host.base import OperationError
-from firedup.host.file import FileFacts, open_file, read_file, stat_file
+from firedup.host.file import FileFacts, open_file, stat_file
 from firedup.host.frame import Data
 from firedup.host.link import Agent
 from firedup.host.process import ProcessFacts, wait_gone
 from firedup.probe.target import make_target
 from firedup.profile.command import read_command
-from firedup.profile.pipeline import Pipeline
 from firedup.profile.schema import Catalogue
 from firedup.session.clock import HostClock
 from firedup.session.family import find_writers
@@ -92,7 +91,8 @@ async def _prepare(
     guide = _Guide(watch, catalogue, begun, engine, past=facts)
     settled = await guide.settle(agent, facts, pid)
     if facts is not None:
-        read = await _read_past(agent, path, facts.size, pipeline)
+        # What was written before the watch began has only the log's own clock.
+        read = await _read_log(agent, path, facts.size, pipeline.feed)
         watch.intake.position = await position_after(agent, path, pipeline.log_position, read)
     if settled.why_abandoned is not None:
         pipeline.feed(Ended(clock.boottime_ns(), reason=settled.why_abandoned, is_abandoned=True))
@@ -191,11 +191,14 @@ class _Guide:
         if settled.process is not None:
             self.adopt(settled.process)
         elif settled.why_abandoned is not None:
-            data = await read_file(agent, self._watch.log)
             now_ns = self._watch.clock.boottime_ns()
             generation, _ = self._watch.pipeline.log_position
-            self._watch.feed(LogData(now_ns, generation, 0, data))
-            self._watch.feed(Ended(now_ns, reason=settled.why_abandoned, is_abandoned=True))
+            self._watch.may_look.clear()
+            try:
+                await _read_log(agent, self._watch.log, None, self._watch.feed, now_ns, generation)
+                self._watch.feed(Ended(now_ns, reason=settled.why_abandoned, is_abandoned=True))
+            finally:
+                self._watch.may_look.set()
 
     def _silent_s(self, facts: FileFacts) -> float:
         return (self._watch.clock.wall_ns() - facts.modified_wall_ns) / _NS
@@ -254,15 +257,22 @@ def _tell_abandoned(silent_s: float) -> str:
     return f"abandoned log: no process has it open, last written {ago} ago"
 
 
-async def _read_past(agent: Agent, path: str, size: int, pipeline: Pipeline) -> LastBytes:
-    """What was written before the watch began has only the log's own clock."""
+async def _read_log(
+    agent: Agent,
+    path: str,
+    size: int | None,
+    feed: Callable[[Event], object],
+    at_ns: int = 0,
+    generation: int = 0,
+) -> LastBytes:
+    """Feed the first `size` bytes, or all that there is, piece by piece: a log may be large."""
     read = LastBytes()
     stream = open_file(agent, path, length=size)
     try:
         async for piece in stream:
             if isinstance(piece, Data):
-                pipeline.feed(LogData(0, 0, piece.offset, piece.data))
-                read.take(0, piece.offset, piece.data)
+                feed(LogData(at_ns, generation, piece.offset, piece.data))
+                read.take(generation, piece.offset, piece.data)
     finally:
         stream.close()
     return read

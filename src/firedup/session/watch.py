@@ -72,6 +72,8 @@ class Watch:
         self.precedent: Precedent | None = None  # the last one like it that came up
         self.patience = Patience(watching.lost_after_s)
         self._recorder = recorder
+        self.may_look = asyncio.Event()  # not while what is over is read: it is judged as a whole
+        self.may_look.set()
         self._changed = asyncio.Event()
         self._begun_s = time.monotonic()
         self._crashed_s: float | None = None
@@ -145,6 +147,7 @@ class Watch:
                 if work.done():
                     work.result()
                 await self._next_change(work)
+                await self.may_look.wait()
                 await self._heed_limit()
         finally:
             await self._record_diagnosis()
