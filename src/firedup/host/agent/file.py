@@ -1,6 +1,7 @@
 """Files on the host: look, list, read, append, make and remove."""
 
 import binascii
+import errno
 import os
 import stat as modes
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 _LIST_LIMIT = 100000
+_REMOVE_TRIES = 5
 
 
 def describe_file(path: str) -> "dict[str, Any]":
@@ -120,10 +122,22 @@ def op_remove(args: "dict[str, Any]") -> "dict[str, Any]":
     if os.path.islink(path) or not os.path.isdir(path):
         os.unlink(path)
     else:
-        import shutil
-
-        shutil.rmtree(path)
+        _remove_folder(path)
     return {}
+
+
+def _remove_folder(path: str) -> None:
+    """A client that still watches the run may add a file to it meanwhile."""
+    import shutil
+
+    for left in reversed(range(_REMOVE_TRIES)):
+        try:
+            shutil.rmtree(path)
+        except OSError as error:
+            if not left or error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                raise
+        else:
+            return
 
 
 class Read(Stream):
