@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -62,7 +63,11 @@ def test_programs_are_told_which_accuracy_was_taken_for_acceptance(
 
 
 def test_without_a_baseline_nothing_is_called_a_candidate() -> None:
-    lines = render_measurement(CANDIDATE, None, None, Paper(80), name="plain")
+    loops = tuple(replace(one, text="again and " * 60) for one in CANDIDATE.cells[0].requests)
+    arm = replace(CANDIDATE, cells=(Cell(Load(1), loops),))
+    lines = render_measurement(arm, None, None, Paper(80), name="plain")
+
+    assert any("plain, 1" in line for line in lines)
 
     assert not any("candidate" in line for line in lines)
     assert any(line.split() == ["plain"] for line in lines)

@@ -45,7 +45,7 @@ def render_measurement(
         lines += paper.fold(why, indent="  ", rest="    ")
     if judged is not None:
         lines += ["", *render_decision(judged, paper, accuracy=accuracy)]
-    findings = check_truth(candidate, baseline)
+    findings = check_truth(shown, baseline)
     return lines + render_section("of the measurement", render_findings(findings, paper), paper)
 
 
