@@ -33,8 +33,8 @@ async def test_a_child_that_holds_the_pipes_does_not_hold_up_the_end() -> None:
 
 
 async def test_a_program_that_is_broken_off_takes_its_children_with_it(tmp_path: Path) -> None:
-    script = f"sleep {LONG} & echo $! >{tmp_path}/pid; wait"
-    task = asyncio.create_task(run_program(("sh", "-c", script), limit_s=60))
+    script = f"read word; sleep {LONG} & echo $! >{tmp_path}/pid; wait"
+    task = asyncio.create_task(run_program(("sh", "-c", script), text="go\n", limit_s=60))
     child = psutil.Process(await pid_in(tmp_path / "pid"))
 
     task.cancel()
@@ -48,9 +48,8 @@ async def test_a_program_that_is_broken_off_takes_its_children_with_it(tmp_path:
 
 async def test_a_child_in_a_session_of_its_own_is_not_waited_for(tmp_path: Path) -> None:
     inner = f"echo $$ >{tmp_path}/pid; exec sleep {LONG}"
-    task = asyncio.create_task(
-        run_program(("sh", "-c", f"setsid sh -c '{inner}' & wait"), limit_s=60)
-    )
+    script = f"read word; setsid sh -c '{inner}' & wait"
+    task = asyncio.create_task(run_program(("sh", "-c", script), text="go\n", limit_s=60))
     pid = await pid_in(tmp_path / "pid")
 
     task.cancel()
