@@ -123,7 +123,7 @@ def test_a_death_that_nobody_watched_is_judged_when_it_is_asked_for(shell: Shell
     assert shell.run("attach", "--timeout", "30s", "--until", "exit", "small").status == 1
     (row,) = json.loads(shell.run("ps", "--all", "--json").out)["runs"]
 
-    assert (row["verdict"], row["cause"]) == ("crashed", "unclassified")
+    assert (row["verdict"], row["cause"]) == ("crashed", "checkpoint-mismatch")
 
 
 def test_the_time_limit_ends_the_watching_with_its_status(shell: Shell) -> None:

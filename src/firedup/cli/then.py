@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from firedup.cli.asking import OF_PROBE
+from firedup.cli.group import commands
 from firedup.cli.probe import command as probe_command
 from firedup.cli.probed import read_order, run_probe
 from firedup.core.error import UsageError
@@ -49,5 +50,5 @@ def probe_launched(run: Run, given: Mapping[str, Any]) -> int:
 
 def _as_probe(target: str, given: Mapping[str, Any]) -> Mapping[str, Any]:
     """What `firedup probe` would have been given."""
-    defaults = probe_command.make_context("probe", [target]).params
+    defaults = probe_command.make_context("probe", [target], **commands.context_settings).params
     return {**defaults, **{word: given[word] for word in (*OF_PROBE, "host", "as_json")}}

@@ -193,12 +193,16 @@ def _add_feeders(watch: Watch, catalogue: Catalogue, run: Run, begun: Begun, sin
                     watch.feed(stop)
                 for failure in await fetch_hook_failures(agent, run):
                     watch.pipeline.feed(_note_hook(begun.at_ns, failure, run))
+                await has_looked_back.wait()  # what is told of the end tells of that, too
                 watch.feed(end.event)
             if samples is not None:
                 samples.cancel()
 
+    has_looked_back = asyncio.Event()
+
     async def look_back(agent: Agent) -> None:
         watch.precedent = watch.precedent or await find_precedent(agent, run)
+        has_looked_back.set()
 
     watch.feeders += [take_samples, take_end, look_back]
     if watch.teller is not None:
