@@ -16,6 +16,7 @@ import pytest
 from compiled import builtin_matcher
 from leftover import kill_left
 
+from firedup.cli.group import commands
 from firedup.cli.probe import command as probe_command
 from firedup.core.decision import Advice
 from firedup.core.error import UsageError
@@ -140,7 +141,7 @@ async def test_a_measurement_that_fails_is_quoted_and_named(monkeypatch):
 def test_the_shown_measurement_is_one_that_firedup_probe_takes(baseline):
     words = weigh.usual_asking().command("demo-drafted", baseline)
 
-    given = probe_command.make_context("probe", list(words[2:])).params
+    given = probe_command.make_context("probe", list(words[2:]), **commands.context_settings).params
 
     assert words[:2] == ("firedup", "probe")
     assert (given["target"], given["baseline"]) == ("demo-drafted", baseline)

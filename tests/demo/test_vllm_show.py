@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+from firedup.cli.group import commands
 from firedup.cli.probe import command as probe_command
 from firedup.demo.vllm_show import VllmScene, asking, models_folder
 from firedup.probe.promptset import load_prompts
@@ -40,7 +41,7 @@ def test_the_models_that_it_names_are_there_and_it_is_read_as_speculating_vllm()
 def test_the_shown_measurement_is_one_that_firedup_probe_takes():
     words = asking().command("demo-plain")
 
-    given = probe_command.make_context("probe", list(words[2:])).params
+    given = probe_command.make_context("probe", list(words[2:]), **commands.context_settings).params
 
     assert len(load_prompts(models_folder() / given["prompts"]).prompts) == given["requests"]
     assert given["max_tokens"] == asking().max_tokens
