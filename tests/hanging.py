@@ -43,7 +43,7 @@ words[at] = {waits!r} + words[at]
 os.execv({python!r}, [{python!r}, *words])
 """
 _QUICK = {
-    "_CHECK_S = 1.0": "_CHECK_S = 0.05",
+    "_CHECK_S = 2.0": "_CHECK_S = 0.05",
     "_HANGS_S = 1.0": "_HANGS_S = 0.1",
     "TELL_S = 5.0": "TELL_S = 0.5",
     "ANSWER_S = 20.0": "ANSWER_S = 1.5",

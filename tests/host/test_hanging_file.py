@@ -229,7 +229,7 @@ async def test_a_wrong_guess_costs_nothing(state: Path, tmp_path: Path) -> None:
     log = tmp_path / "log"
     lines = [b"line %d\n" % number for number in range(3000)]
     hasty = change_agent(
-        {"_CHECK_S = 1.0": "_CHECK_S = 0.0005", "_HANGS_S = 1.0": "_HANGS_S = 0.0"}
+        {"_CHECK_S = 2.0": "_CHECK_S = 0.0005", "_HANGS_S = 1.0": "_HANGS_S = 0.0"}
     )
     got = b""
     async with open_agent(local_host(), bundle=hasty) as agent:

@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable
 
-_CHECK_S = 1.0  # between two looks whether a call has come back
+_CHECK_S = 2.0  # between two looks whether a call has come back
 _HANGS_S = 1.0  # so long the loop waits for one; a wrong guess costs a thread and nothing else
 TELL_S = 5.0  # from here on the client is told
 ANSWER_S = 20.0  # and here a request gets its answer, before its client takes it for a dead link
