@@ -71,7 +71,7 @@ def keep(name: str, number: int, **conditions: object) -> str:
         Request(f"code-{number}", "code", 0, 50_000_000, 150_000_000, tokens=11, events=11)
         for number in range(8)
     )
-    arm = Arm(name, Conditions(**conditions), (Cell(Load(1), requests),), 0)  # type: ignore[arg-type]
+    arm = Arm(name, Conditions(**conditions), (Cell(Load(1), requests),), 0)  # type: ignore[arg-type]  # of several types
     probe_id = f"20261130-00000{number}-{name}"
     save_probe(probes_folder(os.environ), StoredProbe(probe_id, arm, "u", name=name))
     return probe_id

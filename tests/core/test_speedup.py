@@ -63,7 +63,7 @@ def test_two_of_three_tell_the_third(baseline: float, speed: float, length: floa
 )
 def test_what_cannot_be_is_refused(given_figures: dict[str, float], words: str) -> None:
     with pytest.raises(ValueError, match=words):
-        solve(82, **given_figures)  # type: ignore[arg-type]
+        solve(82, **given_figures)  # type: ignore[arg-type]  # of several types
 
 
 @pytest.mark.parametrize("text", ["accept", "accept=0", "accept=3ms", "k=3", "speed=20"])

@@ -22,7 +22,7 @@ def add_before_removal(monkeypatch: pytest.MonkeyPatch, folder: Path, times: int
     def late(path: object, **how: object) -> None:
         if next(left, None) is not None:
             (folder / "events.jsonl").touch()
-        remove(path, **how)  # type: ignore[arg-type]
+        remove(path, **how)  # type: ignore[arg-type]  # of several types
 
     monkeypatch.setattr(os, "rmdir", late)
 

@@ -74,7 +74,7 @@ class Far(FarClient):
 async def far(
     agent: Agent, url: str, *, python: str = sys.executable, **keys: object
 ) -> AsyncIterator[Far]:
-    client = Far(parse_url(url), **keys)  # type: ignore[arg-type]
+    client = Far(parse_url(url), **keys)  # type: ignore[arg-type]  # of several types
     client.serving = asyncio.ensure_future(client.serve(agent, python))
     rising = asyncio.ensure_future(client.up.wait())
     try:

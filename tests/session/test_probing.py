@@ -55,7 +55,7 @@ def serving(answers: int | None) -> Answer:
 @asynccontextmanager
 async def order(answers: int | None, **how: object) -> AsyncIterator[ProbeOrder]:
     async with speak(serving(answers)) as speaker:
-        yield ProbeOrder(speaker.url, requests=12, max_tokens=8, **how)  # type: ignore[arg-type]
+        yield ProbeOrder(speaker.url, requests=12, max_tokens=8, **how)  # type: ignore[arg-type]  # of several types
 
 
 async def run(order: ProbeOrder, folder: Path, said: list[str]) -> Probed:

@@ -106,6 +106,7 @@ def _forms() -> tuple[_Form, ...]:
     forms = []
     for choice, texts in ((_Text, _texts), (_Delta, _deltas)):
         forms += [
+            # The kind of choice is only known here, which msgspec takes and a checker does not.
             _form(_Event[choice, None, None], texts),  # type: ignore[valid-type]
             _form(_Event[choice, _Usage, None], texts, _used, lambda e: e.usage.prompt_tokens),  # type: ignore[valid-type]
             _form(_Event[choice, None, _Timings], texts, _predicted),  # type: ignore[valid-type]
