@@ -44,7 +44,7 @@ def test_a_drafter_and_another_port_are_no_obstacle() -> None:
     }
 
 
-def test_arms_the_wrong_way_round_are_asked_about() -> None:
+def test_arms_the_wrong_way_round_are_refused() -> None:
     plain = replace(PLAIN, speculates=False)
     drafted = replace(PLAIN, drafter="d", draft_tokens=3, speculates=True)
 
@@ -52,7 +52,7 @@ def test_arms_the_wrong_way_round_are_asked_about() -> None:
 
     assert (one.name, one.baseline, one.candidate) == ("speculation", "yes", "no")
     assert (one.weight, one.why) == (
-        Weight.MATTERS,
+        Weight.FORBIDS,
         "the baseline speculates and the candidate does not: are they the wrong way round?",
     )
     assert find_obstacles(plain, drafted) == ()

@@ -99,7 +99,7 @@ def _conditions(baseline: Conditions, candidate: Conditions) -> Iterator[Obstacl
         yield Obstacle(name.replace("_", " "), _text(before), _text(after), weight, why)
     if baseline.speculates and candidate.speculates is False:
         why = "the baseline speculates and the candidate does not: are they the wrong way round?"
-        yield Obstacle("speculation", "yes", "no", Weight.MATTERS, why)
+        yield Obstacle("speculation", "yes", "no", Weight.FORBIDS, why)
     elif baseline.drafter is not None:
         why = "a baseline is a server without speculation; this compares two drafters"
         yield Obstacle("drafter", baseline.drafter, candidate.drafter, Weight.MATTERS, why)

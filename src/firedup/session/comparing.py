@@ -42,6 +42,8 @@ def _advise(
         "ignores eos": "--fixed" if baseline.ignores_eos else "--natural",
         "prompts": "the --prompts file of the baseline, or none where that had none",
     }
+    if first.name == "speculation":
+        return "Name the server without a drafter as the baseline, and the other as the candidate."
     option = options.get(first.name)
     if option is None:
         return "Measure both anew, with nothing different but the drafter."
