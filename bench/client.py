@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 from bench.measure import measure, own_cpu_s
 from bench.minimal import MinimalClient
 from bench.peers import PEERS, measure_peer
-from firedup.core.completion import Generation, build_body
-from firedup.core.prompt import single
+from firedup.core.measure.completion import Generation, build_body
+from firedup.core.measure.prompt import single
 from firedup.probe.call import Call, make_head
 from firedup.probe.client import Client
 from firedup.probe.url import parse_url

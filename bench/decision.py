@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 from bench.measure import own_cpu_s
 from bench.shared_machine import Machine, World, wilder
-from firedup.core.measured import Cell, Load, Request
-from firedup.core.pairing import Design, compare_arms, decoding_of
-from firedup.core.sequential import FIRST_LOOK, Look, Outlook, Rules, Side, take_look
-from firedup.core.student import pooled_degrees, student_quantile
+from firedup.core.measure.measured import Cell, Load, Request
+from firedup.core.measure.pairing import Design, compare_arms, decoding_of
+from firedup.core.measure.sequential import FIRST_LOOK, Look, Outlook, Rules, Side, take_look
+from firedup.core.measure.student import pooled_degrees, student_quantile
 
 if TYPE_CHECKING:
     from bench.result import Result

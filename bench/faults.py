@@ -33,7 +33,7 @@ from bench.witness import (
     read_pieces,
     read_record,
 )
-from firedup.core.block import OPENERS
+from firedup.core.log.block import OPENERS
 from firedup.core.model import Explanation
 from firedup.core.rule import Matcher
 from firedup.host.address import parse_host

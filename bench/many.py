@@ -13,7 +13,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from firedup.core.block import OPENERS
+from firedup.core.log.block import OPENERS
 from firedup.core.rule import Matcher
 from firedup.host.base import local_host
 from firedup.host.link import Agent, open_agent

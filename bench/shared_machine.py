@@ -6,7 +6,7 @@ import math
 import random
 from dataclasses import dataclass, replace
 
-from firedup.core.measured import Request
+from firedup.core.measure.measured import Request
 
 TOKENS = 128
 TTFT_S = 0.15

@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from firedup.core.acceptance import Counts
-from firedup.core.completion import Generation
-from firedup.core.latency import time_pieces, token_gaps_ns
-from firedup.core.measured import Cell, Load, Request
-from firedup.core.prompt import single
-from firedup.core.truth import check_truth
+from firedup.core.measure.acceptance import Counts
+from firedup.core.measure.completion import Generation
+from firedup.core.measure.latency import time_pieces, token_gaps_ns
+from firedup.core.measure.measured import Cell, Load, Request
+from firedup.core.measure.prompt import single
+from firedup.core.measure.truth import check_truth
 from firedup.probe.call import make_call
 from firedup.probe.client import Client
 from firedup.probe.url import parse_url

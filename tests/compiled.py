@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from functools import cache
 
-from firedup.core.block import OPENERS
+from firedup.core.log.block import OPENERS
 from firedup.profile.cache import Cache
 from firedup.profile.load import load_catalogue
 from firedup.profile.match import CatalogueMatcher, build_matcher

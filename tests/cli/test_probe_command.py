@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from typist import Shell
 
-from firedup.core.measured import Arm, Cell, Conditions, Load, Request
+from firedup.core.measure.measured import Arm, Cell, Conditions, Load, Request
 from firedup.store.probe import StoredProbe, probes_folder, save_probe
 
 RUN = ("run", "--then", "probe")

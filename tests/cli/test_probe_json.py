@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from firedup.cli.compared import tell_probed
-from firedup.core.acceptance import Counts
-from firedup.core.judged import judge_arms
-from firedup.core.measured import Arm, Cell, Conditions, Load, Request
+from firedup.core.measure.acceptance import Counts
+from firedup.core.measure.judged import judge_arms
+from firedup.core.measure.measured import Arm, Cell, Conditions, Load, Request
+from firedup.core.measure.pairing import Design
+from firedup.core.measure.stepcost import Point, StepCost
 from firedup.core.model import Acceptance
-from firedup.core.pairing import Design
-from firedup.core.stepcost import Point, StepCost
 from firedup.session.probe import Probed
 from firedup.view.stepcost import record_step_cost
 

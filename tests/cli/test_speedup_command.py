@@ -11,7 +11,7 @@ from typist import Shell
 
 from firedup.cli.figure import Figure
 from firedup.cli.speedup import command
-from firedup.core.speedup import LENGTHS, SPEEDS
+from firedup.core.measure.speedup import LENGTHS, SPEEDS
 
 FIGURES = ("speedup", "--baseline", "82", "--speed", "52", "--accept", "1.5")
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "json.md"

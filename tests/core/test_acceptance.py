@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firedup.core.acceptance import (
+from firedup.core.measure.acceptance import (
     Counts,
     acceptance_of,
     count_meta,
@@ -20,7 +20,7 @@ from firedup.core.acceptance import (
     rate_of_length,
     sum_counts,
 )
-from firedup.core.exposition import parse_exposition
+from firedup.core.measure.exposition import parse_exposition
 
 RUNS = Path(__file__).parent.parent / "data/engine-runs"
 

@@ -6,18 +6,18 @@ from dataclasses import replace
 
 import pytest
 
-from firedup.core.acceptance import Counts, Source, acceptance_of
-from firedup.core.accepted import (
+from firedup.core.measure.acceptance import Counts, Source, acceptance_of
+from firedup.core.measure.accepted import (
     acceptance_length_of,
     counted,
     counts_of,
     evidence_of,
     positions_of_cell,
 )
-from firedup.core.counter import Rise
-from firedup.core.figures import figures_of
-from firedup.core.measured import Arm, Cell, Conditions, Load, Request
-from firedup.core.stepcost import step_time_of
+from firedup.core.measure.counter import Rise
+from firedup.core.measure.figures import figures_of
+from firedup.core.measure.measured import Arm, Cell, Conditions, Load, Request
+from firedup.core.measure.stepcost import step_time_of
 
 MS = 1_000_000
 SERVER = Counts(400, 1200, 300, (200, 70, 30))  # a length of 1.75

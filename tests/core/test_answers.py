@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firedup.core.acceptance import Counts, acceptance_of, count_meta, count_metrics
-from firedup.core.completion import build_request, parse_answer, parse_error, parse_models
-from firedup.core.exposition import parse_exposition, total_of
+from firedup.core.measure.acceptance import Counts, acceptance_of, count_meta, count_metrics
+from firedup.core.measure.completion import build_request, parse_answer, parse_error, parse_models
+from firedup.core.measure.exposition import parse_exposition, total_of
 
 
 def test_each_route_is_asked_in_its_own_dialect() -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from firedup.core.block import Blocks, Mark, Shape
-from firedup.core.line import decode_line
+from firedup.core.log.block import Blocks, Mark, Shape
+from firedup.core.log.line import decode_line
 
 
 def marks(text: str) -> list[tuple[str, Mark]]:

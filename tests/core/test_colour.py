@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from firedup.core.colour import PlainBlock
-from firedup.core.prefix import strip_escapes
+from firedup.core.log.colour import PlainBlock
+from firedup.core.log.prefix import strip_escapes
 
 pieces = st.sampled_from(
     [

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from firedup.core.comparable import Weight, are_comparable, find_obstacles
-from firedup.core.measured import Conditions
+from firedup.core.measure.comparable import Weight, are_comparable, find_obstacles
+from firedup.core.measure.measured import Conditions
 
 PLAIN = Conditions(
     engine="sglang",

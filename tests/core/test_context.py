@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firedup.core.context import SIDE_BYTES, Recent, last_lines, wanted_span, with_context
+from firedup.core.log.context import SIDE_BYTES, Recent, last_lines, wanted_span, with_context
 from firedup.core.model import Cause, Explanation, Verdict
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from firedup.core.acceptance import Counts
-from firedup.core.counter import Look, Rise, read_look, rise_between
-from firedup.core.exposition import parse_exposition
+from firedup.core.measure.acceptance import Counts
+from firedup.core.measure.counter import Look, Rise, read_look, rise_between
+from firedup.core.measure.exposition import parse_exposition
 
 RUNS = Path(__file__).parent.parent / "data/engine-runs"
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firedup.core.decision import (
+from firedup.core.measure.decision import (
     Advice,
     Case,
     choose_draft_tokens,
@@ -15,9 +15,9 @@ from firedup.core.decision import (
     imply_lengths,
     sum_up,
 )
-from firedup.core.measured import Estimate, Load
-from firedup.core.rival import Evidence, Rival, list_rivals
-from firedup.core.sequential import Side
+from firedup.core.measure.measured import Estimate, Load
+from firedup.core.measure.rival import Evidence, Rival, list_rivals
+from firedup.core.measure.sequential import Side
 
 
 def make_case(

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from firedup.core.block import Mark, Shape
-from firedup.core.diagnosis import MAX_SUSPECTS, Aftermath, Diagnosis
+from firedup.core.log.block import Mark, Shape
 from firedup.core.model import Line, Source, Stage
 from firedup.core.rule import Hit, Role, Rule
-from firedup.core.startup import Moment
-from firedup.core.suspect import Fatality
+from firedup.core.verdict.diagnosis import MAX_SUSPECTS, Aftermath, Diagnosis
+from firedup.core.verdict.startup import Moment
+from firedup.core.verdict.suspect import Fatality
 
 CAUSE = Rule("out-of-memory", "", "sglang", role=Role.CAUSE, failure="cuda-out-of-memory")
 WRAPPER = Rule("sigquit", "", "sglang", role=Role.WRAPPER)

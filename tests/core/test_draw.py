@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firedup.core.draw import draw, salt_all
 from firedup.core.error import UsageError
-from firedup.core.prompt import Prompt, content_key, single
+from firedup.core.measure.draw import draw, salt_all
+from firedup.core.measure.prompt import Prompt, content_key, single
 
 # Of three prompts each in chat and code, seed 1.
 PINNED = ["code/2", "chat/0", "code/1", "chat/2"]

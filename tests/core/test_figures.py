@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from firedup.core.figures import figures_of
-from firedup.core.measured import Cell, Load, Request
+from firedup.core.measure.figures import figures_of
+from firedup.core.measure.measured import Cell, Load, Request
 
 _S = 1_000_000_000
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from firedup.core.completion import Generation, build_body
-from firedup.core.prompt import Message
+from firedup.core.measure.completion import Generation, build_body
+from firedup.core.measure.prompt import Message
 
 MESSAGES = (Message("system", "Be brief."), Message("user", "Hi"))
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firedup.core.http1 import LONGEST_HEAD, Http1Error, ResponseParser
+from firedup.core.measure.http1 import LONGEST_HEAD, Http1Error, ResponseParser
 
 
 class Told:

@@ -7,14 +7,14 @@ from dataclasses import replace
 
 import pytest
 
-from firedup.core.acceptance import Counts
-from firedup.core.accepted import acceptance_length_of
-from firedup.core.decision import Advice
-from firedup.core.judged import judge_arms
-from firedup.core.measured import Arm, Cell, Conditions, Load, Request
+from firedup.core.measure.acceptance import Counts
+from firedup.core.measure.accepted import acceptance_length_of
+from firedup.core.measure.decision import Advice
+from firedup.core.measure.judged import judge_arms
+from firedup.core.measure.measured import Arm, Cell, Conditions, Load, Request
+from firedup.core.measure.pairing import Design
+from firedup.core.measure.sequential import Outlook
 from firedup.core.model import Acceptance
-from firedup.core.pairing import Design
-from firedup.core.sequential import Outlook
 
 NS = 1_000_000_000
 PLAIN = Conditions(engine="sglang", host="box")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firedup.core.latency import Timing, time_pieces, token_gaps_ns, tokens_per_piece
+from firedup.core.measure.latency import Timing, time_pieces, token_gaps_ns, tokens_per_piece
 
 
 def test_pieces_of_several_tokens_have_their_times_and_counts() -> None:

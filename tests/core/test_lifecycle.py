@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firedup.core.lifecycle import TABLE, Facts, Lifecycle, Trigger, judge
 from firedup.core.model import Ownership, State, Verdict
-from firedup.core.suspect import Fatality
+from firedup.core.verdict.lifecycle import TABLE, Facts, Lifecycle, Trigger, judge
+from firedup.core.verdict.suspect import Fatality
 
 ALIVE = Facts(has_process=True, has_begun=True)
 DEAD = Facts(has_process=True, has_begun=True, has_exited=True)

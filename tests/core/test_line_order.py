@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firedup.core.order import is_newest_first, turn_round
+from firedup.core.log.order import is_newest_first, turn_round
 
 LOG = """\
 [2026-11-29 10:00:00] one

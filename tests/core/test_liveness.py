@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from firedup.core.event import Sample
-from firedup.core.liveness import DEFAULT_PATIENCE_S, Liveness
 from firedup.core.model import Process, Stage
+from firedup.core.verdict.liveness import DEFAULT_PATIENCE_S, Liveness
 
 NS = 1_000_000_000
 MIB = 1 << 20

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from firedup.core.acceptance import Counts
-from firedup.core.accepted import acceptance_length_of
-from firedup.core.counter import Rise
-from firedup.core.figures import figures_of
-from firedup.core.judged import judge_arms
-from firedup.core.measured import Arm, Cell, Conditions, Load, Request
+from firedup.core.measure.acceptance import Counts
+from firedup.core.measure.accepted import acceptance_length_of
+from firedup.core.measure.counter import Rise
+from firedup.core.measure.figures import figures_of
+from firedup.core.measure.judged import judge_arms
+from firedup.core.measure.measured import Arm, Cell, Conditions, Load, Request
+from firedup.core.measure.pairing import Design
+from firedup.core.measure.simulated import SIMULATED
 from firedup.core.model import Acceptance
-from firedup.core.pairing import Design
-from firedup.core.simulated import SIMULATED
 
 MS = 1_000_000
 MADE_UP = Acceptance(None, None, why_not=f"{SIMULATED}: --spec-synth-len 2.5")

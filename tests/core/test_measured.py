@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from firedup.core.measured import Request
+from firedup.core.measure.measured import Request
 
 MS = 1_000_000
 ONE = Request("p", "chat", 0, 100 * MS, 400 * MS, tokens=61, events=61, first_tokens=1, arrivals=61)

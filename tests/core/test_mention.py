@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from firedup.core.mention import quote_settings
 from firedup.core.spec import ServerSpec
+from firedup.core.verdict.mention import quote_settings
 
 SPEC = ServerSpec(
     argv=("serve", "--mem_fraction_static", "0.92", "--tp=8", "-ngl", "-1", "--trust", "--tp=4"),

@@ -7,7 +7,6 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firedup.core.firstnode import Failure, choose_first
 from firedup.core.model import (
     Cause,
     Checks,
@@ -21,7 +20,8 @@ from firedup.core.model import (
     Verdict,
 )
 from firedup.core.node import ClockOffset, label_hosts
-from firedup.core.nodes import Node, combine_nodes
+from firedup.core.verdict.firstnode import Failure, choose_first
+from firedup.core.verdict.nodes import Node, combine_nodes
 
 NS = 1_000_000_000
 MS = 1_000_000

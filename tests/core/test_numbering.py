@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firedup.core import numbering
-from firedup.core.numbering import count_lines, count_newlines
+from firedup.core.log import numbering
+from firedup.core.log.numbering import count_lines, count_newlines
 
 
 @given(

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from firedup.core.drift import Drift, find_wandering
-from firedup.core.measured import Cell, Load, Request
-from firedup.core.pairing import Design, compare_arms, pair_prompts
+from firedup.core.measure.drift import Drift, find_wandering
+from firedup.core.measure.measured import Cell, Load, Request
+from firedup.core.measure.pairing import Design, compare_arms, pair_prompts
 
 NS = 1_000_000_000
 DAY_S = 86_400.0

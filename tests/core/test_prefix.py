@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from firedup.core.log.prefix import parse_prefix, strip_escapes
 from firedup.core.model import Source
-from firedup.core.prefix import parse_prefix, strip_escapes
 
 DAY_NS = 1_767_225_600 * 1_000_000_000  # 2026-01-01 00:00:00 UTC
 

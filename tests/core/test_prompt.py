@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from firedup.core.prompt import Message, Prompt, content_key, digest_of, salted, single
+from firedup.core.measure.prompt import Message, Prompt, content_key, digest_of, salted, single
 
 TALK = Prompt(
     "talk",

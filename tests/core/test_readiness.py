@@ -8,7 +8,7 @@ import pytest
 
 from firedup.core.event import Health, PortOwner, Token
 from firedup.core.model import Ownership, ServerSpec, Stage
-from firedup.core.readiness import Readiness
+from firedup.core.verdict.readiness import Readiness
 
 SPEC = ServerSpec(port=30000)
 HEALTHY = Health(1, 200)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from firedup.core.model import Line
-from firedup.core.reading import Readings
 from firedup.core.rule import Hit, Role, Rule
+from firedup.core.verdict.reading import Readings
 
 
 def read(name: str, *values: str, offsets: list[int] | None = None) -> Readings:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from firedup.core.block import Mark, Shape
-from firedup.core.diagnosis import Diagnosis
+from firedup.core.log.block import Mark, Shape
 from firedup.core.model import Cause, Line, Source, Stage
 from firedup.core.rule import Hit, Role, Rule
-from firedup.core.startup import Moment
+from firedup.core.verdict.diagnosis import Diagnosis
+from firedup.core.verdict.startup import Moment
 
 
 def rule(name: str, remedy: str, since: str | None = None, until: str | None = None) -> Rule:

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firedup.core.model import Line, Source, Stage
-from firedup.core.roster import MAX_RANKS, Missing, Roster, name_some
 from firedup.core.rule import Edge, Hit, Role, Rule
+from firedup.core.verdict.roster import MAX_RANKS, Missing, Roster, name_some
 
 BEGIN = Rule("begin", "", "sglang", stage=Stage.LOAD_WEIGHTS, edge=Edge.BEGIN)
 END = Rule("end", "", "sglang", stage=Stage.LOAD_WEIGHTS, edge=Edge.END)

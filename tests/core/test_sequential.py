@@ -10,9 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firedup.core.measured import Estimate
-from firedup.core.pairing import Difference
-from firedup.core.sequential import FIRST_LOOK, Look, Outlook, Rules, Side, find_side, take_look
+from firedup.core.measure.measured import Estimate
+from firedup.core.measure.pairing import Difference
+from firedup.core.measure.sequential import (
+    FIRST_LOOK,
+    Look,
+    Outlook,
+    Rules,
+    Side,
+    find_side,
+    take_look,
+)
 
 TRIALS = 120
 

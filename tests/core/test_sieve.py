@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firedup.core import sieve as sieve_module
-from firedup.core.line import LIMIT_BYTES
+from firedup.core.log import sieve as sieve_module
+from firedup.core.log.line import LIMIT_BYTES
+from firedup.core.log.sieve import Sieve
 from firedup.core.model import Line
 from firedup.core.rule import Hit
-from firedup.core.sieve import Sieve
 
 
 class Words:

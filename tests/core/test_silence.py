@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from firedup.core.line import decode_line
+from firedup.core.log.line import decode_line
 from firedup.core.model import Line, Stage
-from firedup.core.silence import DEFAULT_PATIENCE_S, PATIENCE_S, Silence, measure_silence
+from firedup.core.verdict.silence import DEFAULT_PATIENCE_S, PATIENCE_S, Silence, measure_silence
 
 
 def line(text: str, year: int = 2026) -> Line:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from firedup.core.simulated import find_simulation
+from firedup.core.measure.simulated import find_simulation
 
 
 @pytest.mark.parametrize(

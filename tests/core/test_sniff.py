@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firedup.core.sniff import name_problem
+from firedup.core.log.sniff import name_problem
 
 
 @pytest.mark.parametrize(

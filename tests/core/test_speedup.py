@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firedup.core.speedup import Speedup, assume, solve
+from firedup.core.measure.speedup import Speedup, assume, solve
 from firedup.view.speedup import describe_speed_up, render_speedup
 
 FIGURES = st.floats(1, 1000)

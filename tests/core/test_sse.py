@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firedup.core.sse import SseDecoder, SseError
+from firedup.core.measure.sse import SseDecoder, SseError
 
 
 def decode(*slices: bytes, limit: int = 1 << 20) -> list[bytes]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from firedup.core.eta import parse_clock, remaining_of_bar
 from firedup.core.model import Line, Source, Stage
 from firedup.core.rule import Edge, Hit, Rule
-from firedup.core.startup import Moment, Startup
+from firedup.core.verdict.eta import parse_clock, remaining_of_bar
+from firedup.core.verdict.startup import Moment, Startup
 
 NS = 1_000_000_000
 

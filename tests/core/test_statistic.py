@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from firedup.core.statistic import FEWEST, estimate, estimate_all, estimate_median
-from firedup.core.student import pooled_degrees, student_quantile, student_tail
+from firedup.core.measure.statistic import FEWEST, estimate, estimate_all, estimate_median
+from firedup.core.measure.student import pooled_degrees, student_quantile, student_tail
 
 LENGTH = "acceptance length"
 ROWS = st.lists(st.tuples(st.integers(0, 300), st.integers(1, 100)), min_size=FEWEST, max_size=20)

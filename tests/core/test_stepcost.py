@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firedup.core.acceptance import Counts
-from firedup.core.measured import Arm, Cell, Conditions, Load, Request
+from firedup.core.measure.acceptance import Counts
+from firedup.core.measure.measured import Arm, Cell, Conditions, Load, Request
+from firedup.core.measure.stepcost import choose_alike, fit_step_cost, step_time_of
 from firedup.core.model import Acceptance
-from firedup.core.stepcost import choose_alike, fit_step_cost, step_time_of
 
 MADE_UP = Acceptance(None, None, why_not="the server's acceptance is simulated: a flag")
 SHARES = (0.7, 0.5, 0.3, 0.1, 0.05)

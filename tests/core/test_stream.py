@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firedup.core.stream import StreamReader
+from firedup.core.measure.stream import StreamReader
 
 
 def read(*events: Any) -> StreamReader:

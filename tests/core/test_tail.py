@@ -8,7 +8,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firedup.core.tail import Tail
+from firedup.core.log.tail import Tail
 
 logs = st.lists(st.sampled_from(["load 1", "fired up", "\n", "\n\n", "x"]), max_size=40).map(
     "".join

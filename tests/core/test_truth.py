@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from firedup.core.acceptance import Counts
-from firedup.core.accepted import evidence_of
-from firedup.core.counter import Rise
-from firedup.core.measured import Arm, Cell, Conditions, Load, Request
+from firedup.core.measure.acceptance import Counts
+from firedup.core.measure.accepted import evidence_of
+from firedup.core.measure.counter import Rise
+from firedup.core.measure.measured import Arm, Cell, Conditions, Load, Request
+from firedup.core.measure.rival import Rival, list_rivals
+from firedup.core.measure.truth import check_truth
 from firedup.core.model import Acceptance, Finding
-from firedup.core.rival import Rival, list_rivals
-from firedup.core.truth import check_truth
 from firedup.core.word import Severity
 
 MS = 1_000_000

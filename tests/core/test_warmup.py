@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firedup.core.measured import Request
-from firedup.core.warmup import find_warm_up, mark_warm_up
+from firedup.core.measure.measured import Request
+from firedup.core.measure.warmup import find_warm_up, mark_warm_up
 
 MS = 1_000_000
 

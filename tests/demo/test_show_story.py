@@ -18,8 +18,8 @@ from leftover import kill_left
 
 from firedup.cli.group import commands
 from firedup.cli.probe import command as probe_command
-from firedup.core.decision import Advice
 from firedup.core.error import UsageError
+from firedup.core.measure.decision import Advice
 from firedup.demo import scene as scenes
 from firedup.demo import show as story
 from firedup.demo import weigh

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from firedup.core.block import OPENERS
 from firedup.core.event import Begun, Event, Exited, LogData, Sample
+from firedup.core.log.block import OPENERS
 from firedup.core.model import Explanation, Process, ServerSpec, Verdict
 from firedup.profile.match import CatalogueMatcher
 from firedup.profile.pipeline import Pipeline

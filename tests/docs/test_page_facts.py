@@ -8,8 +8,8 @@ import pytest
 from reader import ROOT
 
 from firedup.cli.run import HOOK_EVENTS
-from firedup.core import judgement, liveness
 from firedup.core.model import Stage, Verdict
+from firedup.core.verdict import judgement, liveness
 from firedup.session import prober
 from firedup.session.status import status_of
 

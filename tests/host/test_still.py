@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firedup.core.completion import parse_answer
 from firedup.core.event import Sample
-from firedup.core.liveness import Liveness
+from firedup.core.measure.completion import parse_answer
 from firedup.core.model import Process, Stage
+from firedup.core.verdict.liveness import Liveness
 from firedup.host.agent.ask import has_generated
 from firedup.host.agent.still import Stillness
 from firedup.session.recipe import LIMITS

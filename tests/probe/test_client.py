@@ -23,9 +23,9 @@ from speaker import (
     usage,
 )
 
-from firedup.core.completion import Generation
-from firedup.core.measured import Request
-from firedup.core.prompt import single
+from firedup.core.measure.completion import Generation
+from firedup.core.measure.measured import Request
+from firedup.core.measure.prompt import single
 from firedup.probe.call import Call, make_call
 from firedup.probe.client import Client, Limits
 from firedup.probe.key import ApiKey

@@ -9,8 +9,8 @@ from importlib.util import find_spec
 import pytest
 from port import free_port
 
-from firedup.core.completion import Generation
-from firedup.core.prompt import single
+from firedup.core.measure.completion import Generation
+from firedup.core.measure.prompt import single
 from firedup.demo.engine import engine_command
 from firedup.demo.model import TARGET, TRAINED, model_path
 from firedup.probe.call import Call, make_call

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firedup.core.acceptance import Counts
-from firedup.core.measured import Request
-from firedup.core.stream import StreamReader
+from firedup.core.measure.acceptance import Counts
+from firedup.core.measure.measured import Request
+from firedup.core.measure.stream import StreamReader
 from firedup.probe.answered import conclude
 from firedup.probe.call import Call
 from firedup.probe.exchange import Exchange

@@ -32,7 +32,7 @@ from speaker import (
 )
 
 from firedup.core.error import FiredupError, HostError
-from firedup.core.measured import Request
+from firedup.core.measure.measured import Request
 from firedup.host.base import Host, local_host
 from firedup.host.http import KeySource
 from firedup.host.link import Agent, open_agent

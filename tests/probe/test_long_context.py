@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from firedup.core.error import UsageError
-from firedup.core.prompt import LONG_CONTEXT
+from firedup.core.measure.prompt import LONG_CONTEXT
 from firedup.probe.grammar import Grammar, gaps_of
 from firedup.probe.longcontext import (
     SHORTEST,

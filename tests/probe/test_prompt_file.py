@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firedup.core.error import FiredupError, UsageError
-from firedup.core.prompt import Message, Prompt
+from firedup.core.measure.prompt import Message, Prompt
 from firedup.probe import promptset
 from firedup.probe.promptline import FORMS, parse_line
 from firedup.probe.promptset import PromptFile, load_prompts

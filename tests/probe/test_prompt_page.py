@@ -9,7 +9,7 @@ from importlib import resources
 from pathlib import Path
 from statistics import median
 
-from firedup.core.prompt import CATEGORIES, LONG_CONTEXT
+from firedup.core.measure.prompt import CATEGORIES, LONG_CONTEXT
 from firedup.probe import longcontext, promptset
 from firedup.probe.promptset import PER_CATEGORY, load_builtin, load_prompts
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from firedup.core.draw import draw
 from firedup.core.error import UsageError
-from firedup.core.prompt import CATEGORIES, LONG_CONTEXT, WRITTEN
+from firedup.core.measure.draw import draw
+from firedup.core.measure.prompt import CATEGORIES, LONG_CONTEXT, WRITTEN
 from firedup.probe.promptset import PER_CATEGORY, load_builtin, load_set
 
 # By which script a sentence of the language is known.

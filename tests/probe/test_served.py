@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from firedup.core.acceptance import Counts
-from firedup.core.counter import Rise
 from firedup.core.error import UsageError
-from firedup.core.measured import Request
-from firedup.core.serverinfo import ServerInfo
+from firedup.core.measure.acceptance import Counts
+from firedup.core.measure.counter import Rise
+from firedup.core.measure.measured import Request
+from firedup.core.measure.serverinfo import ServerInfo
 from firedup.probe.client import Client
 from firedup.probe.key import ApiKey
 from firedup.probe.served import Served, acceptance_of_cell, ask_served, rise_of, take_look

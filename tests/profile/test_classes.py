@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 import firedup
-from firedup.core.ending import cause_of_exit
 from firedup.core.event import Exited
-from firedup.core.suspect import UNCLASSIFIED
+from firedup.core.verdict.ending import cause_of_exit
+from firedup.core.verdict.suspect import UNCLASSIFIED
 from firedup.profile.load import load_catalogue
 from firedup.profile.schema import Catalogue
 

@@ -8,7 +8,7 @@ from compiled import builtin_matcher
 from firedup.core.event import Ended, LogData
 from firedup.core.model import Explanation, Line, Verdict
 from firedup.core.rule import Role, Rule
-from firedup.core.suspect import role_of
+from firedup.core.verdict.suspect import role_of
 from firedup.profile.load import load_catalogue
 from firedup.profile.pipeline import Pipeline
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from firedup.core.block import OPENERS
+from firedup.core.log.block import OPENERS
 from firedup.core.model import Line
 from firedup.core.rule import Role, Rule
 from firedup.profile.join import join_files

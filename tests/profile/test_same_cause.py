@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from firedup.core.block import OPENERS
 from firedup.core.event import Ended, LogData
+from firedup.core.log.block import OPENERS
 from firedup.core.model import Explanation
 from firedup.profile.load import load_catalogue
 from firedup.profile.match import build_matcher

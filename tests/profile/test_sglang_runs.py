@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from compiled import builtin_matcher
 
-from firedup.core.block import OPENERS
-from firedup.core.line import decode_line
+from firedup.core.log.block import OPENERS
+from firedup.core.log.line import decode_line
 from firedup.core.model import Line, Stage
 from firedup.core.rule import Edge, Hit, Role
 

@@ -6,7 +6,7 @@ import pytest
 from compiled import builtin_matcher
 
 from firedup.core.event import Ended, LogData
-from firedup.core.line import decode_line
+from firedup.core.log.line import decode_line
 from firedup.core.model import Explanation, Stage, Verdict
 from firedup.core.rule import Edge
 from firedup.profile.match import CatalogueMatcher

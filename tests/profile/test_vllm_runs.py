@@ -11,7 +11,7 @@ import pytest
 from compiled import builtin_matcher
 
 from firedup.core.event import Ended, LogData
-from firedup.core.line import decode_line
+from firedup.core.log.line import decode_line
 from firedup.core.model import Explanation, Line, Severity, Stage, Verdict
 from firedup.core.rule import Hit, Role
 from firedup.profile.pipeline import Pipeline

@@ -16,9 +16,9 @@ import psutil
 import pytest
 from workbench import LIMIT_S, RUNS, Site, last_of, recorded, until
 
-from firedup.core.block import OPENERS
 from firedup.core.error import UsageError
 from firedup.core.event import Sample
+from firedup.core.log.block import OPENERS
 from firedup.core.model import Ownership, Snapshot, State, Verdict
 from firedup.core.rule import Matcher
 from firedup.host.link import Agent
@@ -331,7 +331,7 @@ async def test_a_process_that_vanishes_silently_before_ready_has_crashed(
 async def test_a_busy_process_with_a_quiet_log_is_said_to_buffer(
     site: Site, start: Start, watch: Watch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("firedup.core.conclusion.BUFFERED_S", 0.5)
+    monkeypatch.setattr("firedup.core.verdict.conclusion.BUFFERED_S", 0.5)
     script = Script((line(0, "loading"),), work=((0.0, 3600.0),))
     start(*site.serve(site.fake(script)))
 
@@ -344,7 +344,7 @@ async def test_a_busy_process_with_a_quiet_log_is_said_to_buffer(
 async def test_a_stopped_process_is_stalled(
     site: Site, start: Start, watch: Watch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("firedup.core.liveness.STOPPED_PATIENCE_S", 0.5)
+    monkeypatch.setattr("firedup.core.verdict.liveness.STOPPED_PATIENCE_S", 0.5)
     process = start(*site.serve(site.fake(Script((line(0, "loading"),)))))
     snapshots = watch()
     await until(snapshots, lambda now: now.processes)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from firedup.core.completion import Generation
-from firedup.core.serverinfo import ServerInfo
+from firedup.core.measure.completion import Generation
+from firedup.core.measure.serverinfo import ServerInfo
 from firedup.probe.served import Served
 from firedup.session.side import conditions_of
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from firedup.core.logged import read_logged
+from firedup.core.measure.logged import read_logged
 from firedup.core.model import Explanation, Gauge, Verdict
 from firedup.session.logged import read_log
 

@@ -10,10 +10,10 @@ import psutil
 import pytest
 from workbench import LIMIT_S, Knowledge, Site, free_port
 
-from firedup.core.completion import Generation
 from firedup.core.error import UsageError
-from firedup.core.measured import Load
-from firedup.core.prompt import Message, Prompt
+from firedup.core.measure.completion import Generation
+from firedup.core.measure.measured import Load
+from firedup.core.measure.prompt import Message, Prompt
 from firedup.host.address import parse_host
 from firedup.host.link import open_agent
 from firedup.probe.key import ApiKey

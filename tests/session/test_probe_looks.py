@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from firedup.core.measured import Cell, Load, Request
-from firedup.core.sequential import Side
+from firedup.core.measure.measured import Cell, Load, Request
+from firedup.core.measure.sequential import Side
 from firedup.session.probe import Probed, Standing, probe
 from firedup.session.probeplan import ProbeOrder, make_plan
 from firedup.session.side import Opening

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from firedup.core.error import IncomparableError, UsageError
-from firedup.core.measured import Arm, Cell, Conditions, Load, Request
+from firedup.core.measure.measured import Arm, Cell, Conditions, Load, Request
 from firedup.session.probeplan import ProbeOrder, foresee, make_plan
 from firedup.store.probe import StoredProbe, save_probe
 

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from workbench import Site, until
 
-from firedup.core.figures import figures_of
-from firedup.core.measured import Load
+from firedup.core.measure.figures import figures_of
+from firedup.core.measure.measured import Load
+from firedup.core.measure.pairing import Design
 from firedup.core.model import Verdict
-from firedup.core.pairing import Design
 from firedup.demo.engine import engine_command
 from firedup.demo.model import TARGET, TRAINED, model_path
 from firedup.session.probe import Standing, probe

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firedup.core.acceptance import Counts
-from firedup.core.counter import Rise
 from firedup.core.error import StoreError, UsageError
-from firedup.core.measured import Arm, Cell, Conditions, Load, Request
+from firedup.core.measure.acceptance import Counts
+from firedup.core.measure.counter import Rise
+from firedup.core.measure.measured import Arm, Cell, Conditions, Load, Request
 from firedup.core.model import Acceptance
 from firedup.store.probe import (
     StoredProbe,

@@ -9,12 +9,12 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firedup.core.comparable import Obstacle, Weight
-from firedup.core.decision import Case, Crossing, Decision, decide, find_crossing
-from firedup.core.judged import Judged, Unmeasured
-from firedup.core.measured import Estimate, Load
-from firedup.core.pairing import Difference
-from firedup.core.sequential import Look, Outlook, Side
+from firedup.core.measure.comparable import Obstacle, Weight
+from firedup.core.measure.decision import Case, Crossing, Decision, decide, find_crossing
+from firedup.core.measure.judged import Judged, Unmeasured
+from firedup.core.measure.measured import Estimate, Load
+from firedup.core.measure.pairing import Difference
+from firedup.core.measure.sequential import Look, Outlook, Side
 from firedup.view.decision import record_decision, render_decision
 from firedup.view.paper import Paper
 from firedup.view.record import render_json

@@ -3,8 +3,8 @@ from dataclasses import replace
 import pytest
 from inline_snapshot import snapshot
 
+from firedup.core.log.sniff import name_problem
 from firedup.core.model import Explanation, Snapshot, Stage, StageSpan, Verdict
-from firedup.core.sniff import name_problem
 from firedup.view.explanation import render_explanation
 from firedup.view.paper import Paper, count_columns
 from firedup.view.statement import render_statement

@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 
 from firedup.cli.compared import tell_probed
-from firedup.core.judged import judge_arms
-from firedup.core.measured import Arm, Cell, Conditions, Load, Request
-from firedup.core.pairing import Design
+from firedup.core.measure.judged import judge_arms
+from firedup.core.measure.measured import Arm, Cell, Conditions, Load, Request
+from firedup.core.measure.pairing import Design
 from firedup.session.probe import Probed
 from firedup.view.measurement import record_measurement, render_measurement
 from firedup.view.paper import Paper

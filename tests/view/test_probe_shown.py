@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from firedup.core.figures import figures_of
-from firedup.core.measured import Arm, Cell, Conditions, Load, Request
+from firedup.core.measure.figures import figures_of
+from firedup.core.measure.measured import Arm, Cell, Conditions, Load, Request
 from firedup.core.model import Acceptance
 from firedup.view.paper import Paper, count_columns
 from firedup.view.probed import record_probe

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firedup.core.measured import Estimate
+from firedup.core.measure.measured import Estimate
 from firedup.view import quantity
 
 NOON = 1_795_953_600_250_000_000  # 2026-11-29T12:00:00.25Z

@@ -3,9 +3,9 @@ from dataclasses import replace
 import pytest
 from inline_snapshot import snapshot
 
-from firedup.core.ending import cause_of_exit
 from firedup.core.event import Exited
 from firedup.core.model import Acceptance, Checks, RunLabel, Stage, State, Verdict
+from firedup.core.verdict.ending import cause_of_exit
 from firedup.view.paper import Paper, count_columns
 from firedup.view.statement import render_statement, say_acceptance
 from tests.view import story

@@ -10,12 +10,12 @@ from pathlib import Path
 import click
 
 from firedup.cli.paper import choose_output
-from firedup.core.comparable import are_comparable, find_obstacles
-from firedup.core.decision import Advice, sum_up
 from firedup.core.error import FiredupError, UsageError
-from firedup.core.judged import judge_arms
-from firedup.core.pairing import Design
-from firedup.core.stepcost import StepCost
+from firedup.core.measure.comparable import are_comparable, find_obstacles
+from firedup.core.measure.decision import Advice, sum_up
+from firedup.core.measure.judged import judge_arms
+from firedup.core.measure.pairing import Design
+from firedup.core.measure.stepcost import StepCost
 from firedup.session.comparing import refuse_incomparable
 from firedup.session.probe import BASELINE, CANDIDATE, Probed
 from firedup.store.probe import (

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from firedup.cli.patience import TellingCache
-from firedup.core.block import OPENERS
 from firedup.core.error import UsageError
+from firedup.core.log.block import OPENERS
 from firedup.core.rule import Matcher
 from firedup.profile.load import load_catalogue
 from firedup.profile.match import CatalogueMatcher

@@ -16,7 +16,7 @@ from firedup.cli.drive import run_async
 from firedup.cli.logged import tell_logged
 from firedup.cli.say import say_aside
 from firedup.core.error import UsageError
-from firedup.core.measured import Load
+from firedup.core.measure.measured import Load
 from firedup.probe.key import ApiKey
 from firedup.probe.tls import Trust, make_context
 from firedup.session.probe import Standing, probe

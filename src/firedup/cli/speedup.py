@@ -56,7 +56,7 @@ def command(
     Two of --speed, --accept and --step tell the third. Nothing is measured.
     """
     from firedup.core.error import UsageError
-    from firedup.core.speedup import assume, parse_step, solve
+    from firedup.core.measure.speedup import assume, parse_step, solve
     from firedup.view.record import render_json
     from firedup.view.speedup import record_speedup, render_speedup
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from firedup.core.speedup import Speedup, assume, solve
+from firedup.core.measure.speedup import Speedup, assume, solve
 from firedup.demo.screen import Screen
 from firedup.view.speedup import record_speedup, render_speedup
 

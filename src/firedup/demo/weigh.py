@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from firedup.core.decision import Decision, sum_up
-from firedup.core.figures import figures_of
+from firedup.core.measure.decision import Decision, sum_up
+from firedup.core.measure.figures import figures_of
 from firedup.demo.model import TARGET, model_path
 from firedup.demo.prompt import PROMPTS, load_prompts
 from firedup.demo.screen import Screen

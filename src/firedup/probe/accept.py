@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from firedup.core.acceptance import Counts, acceptance_of, count_meta, count_metrics
-from firedup.core.completion import Answer, build_request, parse_answer
 from firedup.core.event import Accepted
-from firedup.core.exposition import parse_exposition
+from firedup.core.measure.acceptance import Counts, acceptance_of, count_meta, count_metrics
+from firedup.core.measure.completion import Answer, build_request, parse_answer
+from firedup.core.measure.exposition import parse_exposition
 from firedup.core.model import Acceptance
 from firedup.host.base import OperationError
 from firedup.probe.target import Target

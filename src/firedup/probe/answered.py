@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from firedup.core.acceptance import count_meta
-from firedup.core.completion import parse_answer, parse_error
-from firedup.core.latency import time_pieces, token_gaps_ns
-from firedup.core.measured import Request
+from firedup.core.measure.acceptance import count_meta
+from firedup.core.measure.completion import parse_answer, parse_error
+from firedup.core.measure.latency import time_pieces, token_gaps_ns
+from firedup.core.measure.measured import Request
 from firedup.probe.call import Call
 from firedup.probe.exchange import Exchange
 

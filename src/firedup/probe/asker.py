@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from firedup.core.measured import Request
+from firedup.core.measure.measured import Request
 from firedup.probe.call import Call
 from firedup.probe.client import Fetched
 from firedup.probe.url import ServerUrl

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from firedup.core.completion import Generation, build_body
-from firedup.core.prompt import Prompt
+from firedup.core.measure.completion import Generation, build_body
+from firedup.core.measure.prompt import Prompt
 from firedup.probe.key import ApiKey
 from firedup.probe.url import ServerUrl
 

@@ -8,7 +8,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
 
-from firedup.core.stream import BETWEEN, StreamReader
+from firedup.core.measure.stream import BETWEEN, StreamReader
 
 C = TypeVar("C")
 U = TypeVar("U")

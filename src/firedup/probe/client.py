@@ -10,7 +10,7 @@ from time import monotonic_ns
 from types import TracebackType
 from typing import Self
 
-from firedup.core.measured import Request
+from firedup.core.measure.measured import Request
 from firedup.probe.answered import conclude, explain_status
 from firedup.probe.call import Call, make_head
 from firedup.probe.connection import Connection, make_memory

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from itertools import repeat
 from typing import Protocol
 
-from firedup.core.sse import SseDecoder, SseError
-from firedup.core.stream import BETWEEN, StreamReader
+from firedup.core.measure.sse import SseDecoder, SseError
+from firedup.core.measure.stream import BETWEEN, StreamReader
 
 # So many bytes are kept before they are looked at: taking them apart then costs a quarter of a
 # millisecond, which is all that one stream can delay the stamps of another.

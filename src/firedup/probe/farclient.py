@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from firedup.core.error import HostError, UsageError
-from firedup.core.measured import Request
+from firedup.core.measure.measured import Request
 from firedup.host.frame import Data
 from firedup.host.http import KeySource
 from firedup.host.link import Agent

@@ -11,7 +11,7 @@ from random import Random
 from typing import Any
 
 from firedup.core.error import UsageError
-from firedup.core.prompt import LONG_CONTEXT, Prompt, single
+from firedup.core.measure.prompt import LONG_CONTEXT, Prompt, single
 from firedup.probe.grammar import Grammar, Words
 from firedup.probe.invent import Inventor, Syllables
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any, Protocol
 
-from firedup.core.http1 import Http1Error, ResponseParser, Sink
+from firedup.core.measure.http1 import Http1Error, ResponseParser, Sink
 
 
 def _load() -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from firedup.core.error import UsageError
-from firedup.core.prompt import Message, Prompt
+from firedup.core.measure.prompt import Message, Prompt
 
 OWN = "own"
 FORMS = ("prompt", "messages", "turns", "conversations")

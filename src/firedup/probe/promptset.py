@@ -12,7 +12,14 @@ from pathlib import Path
 from typing import IO, Any
 
 from firedup.core.error import UsageError
-from firedup.core.prompt import CATEGORIES, LONG_CONTEXT, WRITTEN, Message, Prompt, content_key
+from firedup.core.measure.prompt import (
+    CATEGORIES,
+    LONG_CONTEXT,
+    WRITTEN,
+    Message,
+    Prompt,
+    content_key,
+)
 from firedup.probe.longcontext import DEFAULT_CHARACTERS, build_prompts, load_kinds
 from firedup.probe.promptline import parse_line
 

@@ -6,13 +6,12 @@ import asyncio
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from firedup.core.acceptance import Source, acceptance_of, sum_counts
-from firedup.core.counter import Look, Rise, read_look, rise_between
 from firedup.core.error import HostError, UsageError
-from firedup.core.exposition import parse_exposition
-from firedup.core.measured import Request
-from firedup.core.model import Acceptance
-from firedup.core.serverinfo import (
+from firedup.core.measure.acceptance import Source, acceptance_of, sum_counts
+from firedup.core.measure.counter import Look, Rise, read_look, rise_between
+from firedup.core.measure.exposition import parse_exposition
+from firedup.core.measure.measured import Request
+from firedup.core.measure.serverinfo import (
     ServerInfo,
     find_speculation,
     read_llama,
@@ -21,7 +20,8 @@ from firedup.core.serverinfo import (
     read_slots,
     read_vllm,
 )
-from firedup.core.simulated import SIMULATED
+from firedup.core.measure.simulated import SIMULATED
+from firedup.core.model import Acceptance
 from firedup.probe.asker import Asker
 from firedup.probe.client import Fetched
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from firedup.core.completion import (
+from firedup.core.event import Token
+from firedup.core.measure.completion import (
     Answer,
     build_request,
     parse_answer,
     parse_error,
     parse_models,
 )
-from firedup.core.event import Token
 from firedup.host.base import OperationError
 from firedup.host.http import HttpAnswer
 from firedup.probe.target import Target

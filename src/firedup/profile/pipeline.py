@@ -20,15 +20,15 @@ from firedup.core.event import (
     StopAsked,
     Token,
 )
-from firedup.core.judgement import Judgement
-from firedup.core.lifecycle import Lifecycle, Trigger
-from firedup.core.liveness import Liveness
+from firedup.core.log.tail import Tail
 from firedup.core.model import RunLabel, ServerSpec, Snapshot, State, Verdict
-from firedup.core.outside import Outside
-from firedup.core.reader import LogReader
-from firedup.core.readiness import Readiness
 from firedup.core.rule import Matcher
-from firedup.core.tail import Tail
+from firedup.core.verdict.judgement import Judgement
+from firedup.core.verdict.lifecycle import Lifecycle, Trigger
+from firedup.core.verdict.liveness import Liveness
+from firedup.core.verdict.outside import Outside
+from firedup.core.verdict.reader import LogReader
+from firedup.core.verdict.readiness import Readiness
 
 _NS = 1_000_000_000
 
@@ -39,7 +39,7 @@ class Pipeline:
     What it says depends on the events and on the `now_ns` it is asked with, on nothing else.
     `engine` None lets the command or the log decide. `year` completes time stamps without one.
     `tail_lines` and `highlight` are for callers that show raw lines. Without `counts_lines` line
-    numbers stay None (core/numbering.py fills them in from a log that can be read again).
+    numbers stay None (core/log/numbering.py fills them in from a log that can be read again).
     `log_start`: where the run begins in a log that was there before, and the lines before it.
     """
 

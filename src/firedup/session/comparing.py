@@ -5,9 +5,9 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
-from firedup.core.comparable import Obstacle, Weight, are_comparable, find_obstacles
 from firedup.core.error import IncomparableError
-from firedup.core.measured import Arm, Conditions
+from firedup.core.measure.comparable import Obstacle, Weight, are_comparable, find_obstacles
+from firedup.core.measure.measured import Arm, Conditions
 from firedup.store.probe import StoredProbe
 
 

@@ -6,10 +6,10 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
-from firedup.core.ending import RESTARTED
 from firedup.core.error import HostError
 from firedup.core.event import Ended, Event, Exited, LinkChanged, LogData, Noted
 from firedup.core.link import LinkState
+from firedup.core.verdict.ending import RESTARTED
 from firedup.host.base import ANSWER_S, LinkError, SilenceError, Trouble
 from firedup.host.file import Silence
 from firedup.host.link import Agent

@@ -14,8 +14,10 @@ from itertools import chain
 from pathlib import Path
 from typing import BinaryIO
 
-from firedup.core.block import OPENERS
-from firedup.core.context import (
+from firedup.core.error import UsageError
+from firedup.core.event import Ended, LogData
+from firedup.core.log.block import OPENERS
+from firedup.core.log.context import (
     LINE_CHARS,
     SIDE_BYTES,
     Recent,
@@ -23,11 +25,8 @@ from firedup.core.context import (
     wanted_span,
     with_context,
 )
-from firedup.core.error import UsageError
-from firedup.core.event import Ended, LogData
-from firedup.core.model import Explanation
-from firedup.core.numbering import count_lines, shown_offsets, with_numbers
-from firedup.core.order import (
+from firedup.core.log.numbering import count_lines, shown_offsets, with_numbers
+from firedup.core.log.order import (
     LIMIT_BYTES,
     NOTE,
     TOO_LONG,
@@ -35,8 +34,9 @@ from firedup.core.order import (
     turn_round,
     turned_back,
 )
+from firedup.core.log.sniff import name_problem
+from firedup.core.model import Explanation
 from firedup.core.rule import Matcher
-from firedup.core.sniff import name_problem
 from firedup.profile.cache import Cache
 from firedup.profile.load import load_catalogue
 from firedup.profile.match import build_matcher

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from firedup.core.error import UsageError
 from firedup.core.event import Ended, LogData
+from firedup.core.log.sniff import name_problem
 from firedup.core.model import Explanation
 from firedup.core.rule import Matcher
-from firedup.core.sniff import name_problem
 from firedup.host.base import OperationError
 from firedup.host.file import FileFacts, open_file, read_file, stat_file
 from firedup.host.frame import Data

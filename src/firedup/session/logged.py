@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from firedup.core.logged import Logged, read_logged
+from firedup.core.measure.logged import Logged, read_logged
 from firedup.session.explain import explain_path, load_matcher
 
 _HEAD_BYTES = 1 << 20  # engines print their arguments at the beginning

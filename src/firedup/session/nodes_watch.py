@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 from firedup.core.error import FiredupError, HostError
 from firedup.core.model import Explanation, Snapshot, State, Verdict
 from firedup.core.node import ClockOffset, label_hosts
-from firedup.core.nodes import Node, combine_nodes
 from firedup.core.rule import Matcher
+from firedup.core.verdict.nodes import Node, combine_nodes
 from firedup.host.link import Agent
 from firedup.profile.schema import Catalogue
 from firedup.session.nodes import Member, Opener

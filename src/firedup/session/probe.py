@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from firedup.core.error import MeasureError, StoreError
-from firedup.core.judged import Judged, judge_arms
-from firedup.core.measured import Arm, Load, Request
-from firedup.core.pairing import Design
+from firedup.core.measure.judged import Judged, judge_arms
+from firedup.core.measure.measured import Arm, Load, Request
+from firedup.core.measure.pairing import Design
 from firedup.session.comparing import refuse_incomparable
 from firedup.session.probeplan import ProbeOrder, make_plan
 from firedup.session.probing import Plan, Side, measure

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from firedup.core.completion import Generation
-from firedup.core.draw import draw
 from firedup.core.error import UsageError
-from firedup.core.measured import Arm, Load
-from firedup.core.prompt import CATEGORIES, WRITTEN, Prompt, digest_of
+from firedup.core.measure.completion import Generation
+from firedup.core.measure.draw import draw
+from firedup.core.measure.measured import Arm, Load
+from firedup.core.measure.prompt import CATEGORIES, WRITTEN, Prompt, digest_of
 from firedup.probe.promptset import load_builtin, load_prompts, load_set
 from firedup.session.comparing import refuse_incomparable
 from firedup.session.probing import WARM_UP_EACH, Plan

@@ -7,12 +7,12 @@ import time
 from collections.abc import AsyncGenerator, Callable, Container, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from firedup.core.accepted import find_draft_tokens
-from firedup.core.completion import Generation
-from firedup.core.counter import Rise
-from firedup.core.measured import Arm, Cell, Conditions, Load, Request
-from firedup.core.prompt import Prompt
-from firedup.core.warmup import mark_warm_up
+from firedup.core.measure.accepted import find_draft_tokens
+from firedup.core.measure.completion import Generation
+from firedup.core.measure.counter import Rise
+from firedup.core.measure.measured import Arm, Cell, Conditions, Load, Request
+from firedup.core.measure.prompt import Prompt
+from firedup.core.measure.warmup import mark_warm_up
 from firedup.probe.asker import Asker
 from firedup.probe.call import Call, make_call
 from firedup.probe.served import Served, acceptance_of_cell, rise_of, take_look

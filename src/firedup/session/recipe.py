@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from firedup.core.completion import build_request
-from firedup.core.ending import SIGNAL_NAMES, cause_of_exit, cause_of_owner
 from firedup.core.event import Exited, PortOwner
-from firedup.core.liveness import (
+from firedup.core.measure.completion import build_request
+from firedup.core.model import Ownership, Stage
+from firedup.core.rule import Rule
+from firedup.core.verdict.ending import SIGNAL_NAMES, cause_of_exit, cause_of_owner
+from firedup.core.verdict.liveness import (
     DEFAULT_PATIENCE_S,
     MIN_CPU_SHARE,
     MIN_GROWTH_BYTES,
@@ -16,8 +18,6 @@ from firedup.core.liveness import (
     PATIENCE_S,
     STOPPED_PATIENCE_S,
 )
-from firedup.core.model import Ownership, Stage
-from firedup.core.rule import Rule
 from firedup.host.http import KeySource
 from firedup.host.manifest import KeyPlace, Limits, Recipe, Route, Sign
 from firedup.probe.target import Target

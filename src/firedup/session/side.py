@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 
-from firedup.core.completion import Generation
-from firedup.core.measured import Conditions
-from firedup.core.simulated import find_simulation
+from firedup.core.measure.completion import Generation
+from firedup.core.measure.measured import Conditions
+from firedup.core.measure.simulated import find_simulation
 from firedup.probe.asker import Asker
 from firedup.probe.client import Client
 from firedup.probe.key import ApiKey

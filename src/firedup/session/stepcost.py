@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from firedup.core.error import UsageError
-from firedup.core.measured import Arm
-from firedup.core.stepcost import StepCost, choose_alike, fit_step_cost
+from firedup.core.measure.measured import Arm
+from firedup.core.measure.stepcost import StepCost, choose_alike, fit_step_cost
 from firedup.store.probe import list_probes, load_probe
 
 

@@ -8,9 +8,9 @@ import shlex
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
-from firedup.core.block import OPENERS
 from firedup.core.error import FiredupError
 from firedup.core.event import Exited, StopAsked
+from firedup.core.log.block import OPENERS
 from firedup.core.model import Stage
 from firedup.core.rule import Matcher
 from firedup.host.base import LinkError, OperationError

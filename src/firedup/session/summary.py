@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from firedup.core.ending import RESTARTED
 from firedup.core.error import HostError
 from firedup.core.event import Begun, Exited
 from firedup.core.model import Stage, State, Verdict
 from firedup.core.rule import Matcher
+from firedup.core.verdict.ending import RESTARTED
 from firedup.host.file import append_file, read_file, stat_file
 from firedup.host.link import Agent
 from firedup.profile.pipeline import Pipeline

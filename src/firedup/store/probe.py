@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 
 from firedup.core.error import StoreError, UsageError
-from firedup.core.measured import Arm
+from firedup.core.measure.measured import Arm
 
 SCHEMA = 1
 

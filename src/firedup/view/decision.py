@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from firedup.core.comparable import Obstacle, Weight
-from firedup.core.decision import Advice, Case, Crossing, Decision, sum_up
-from firedup.core.judged import Judged
-from firedup.core.measured import Load
-from firedup.core.rival import Claim
-from firedup.core.sequential import Look, Side
+from firedup.core.measure.comparable import Obstacle, Weight
+from firedup.core.measure.decision import Advice, Case, Crossing, Decision, sum_up
+from firedup.core.measure.judged import Judged
+from firedup.core.measure.measured import Load
+from firedup.core.measure.rival import Claim
+from firedup.core.measure.sequential import Look, Side
 from firedup.view.change import record_change, render_change
 from firedup.view.headline import render_section
 from firedup.view.paper import Paper

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from firedup.core.measured import Arm, Cell
-from firedup.core.pairing import decoding_of
+from firedup.core.measure.measured import Arm, Cell
+from firedup.core.measure.pairing import decoding_of
 from firedup.view.paper import Paper, count_columns, pad
 from firedup.view.quantity import render_duration, render_rfc3339
 from firedup.view.record import SCHEMA

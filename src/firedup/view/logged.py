@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from firedup.core.logged import Logged
+from firedup.core.measure.logged import Logged
 from firedup.core.model import Gauge
 from firedup.view.paper import Paper
 from firedup.view.record import SCHEMA

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from firedup.core.figures import CellFigures, figures_of
-from firedup.core.judged import Judged
-from firedup.core.measured import Arm
-from firedup.core.pairing import Design
-from firedup.core.sequential import Outlook
-from firedup.core.truth import check_truth
+from firedup.core.measure.figures import CellFigures, figures_of
+from firedup.core.measure.judged import Judged
+from firedup.core.measure.measured import Arm
+from firedup.core.measure.pairing import Design
+from firedup.core.measure.sequential import Outlook
+from firedup.core.measure.truth import check_truth
 from firedup.view.cause import render_findings
 from firedup.view.decision import record_decision, render_decision
 from firedup.view.headline import render_section

@@ -6,9 +6,9 @@ import csv
 import io
 from collections.abc import Iterable, Sequence
 
-from firedup.core.accepted import positions_of_cell
-from firedup.core.figures import CellFigures, Figures
-from firedup.core.measured import Arm, Cell, Conditions, Estimate, Request
+from firedup.core.measure.accepted import positions_of_cell
+from firedup.core.measure.figures import CellFigures, Figures
+from firedup.core.measure.measured import Arm, Cell, Conditions, Estimate, Request
 from firedup.view.change import record_change
 from firedup.view.quantity import render_rfc3339
 from firedup.view.record import SCHEMA

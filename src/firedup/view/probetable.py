@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from firedup.core.accepted import positions_of_cell
-from firedup.core.figures import CellFigures, Figures
-from firedup.core.measured import Arm, Cell, Conditions, Estimate, Load
+from firedup.core.measure.accepted import positions_of_cell
+from firedup.core.measure.figures import CellFigures, Figures
+from firedup.core.measure.measured import Arm, Cell, Conditions, Estimate, Load
 from firedup.view.bar import render_bar
 from firedup.view.paper import Paper, count_columns, pad
 from firedup.view.quantity import render_estimate

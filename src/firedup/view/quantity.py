@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta, tzinfo
 
-from firedup.core.measured import Estimate
+from firedup.core.measure.measured import Estimate
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from firedup.core.decision import Advice, Decision, dear_step_ratio, imply_lengths
-from firedup.core.measured import Estimate, Load
-from firedup.core.sequential import Outlook, Side
-from firedup.core.speedup import Speedup
+from firedup.core.measure.decision import Advice, Decision, dear_step_ratio, imply_lengths
+from firedup.core.measure.measured import Estimate, Load
+from firedup.core.measure.sequential import Outlook, Side
+from firedup.core.measure.speedup import Speedup
 from firedup.view.quantity import render_estimate
 
 _UNTOLD = "Whether the drafter or the step is to blame cannot be told."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from firedup.core.speedup import Speedup
+from firedup.core.measure.speedup import Speedup
 from firedup.view.record import SCHEMA
 
 _EVEN = 0.005  # what rounds to 1.00×

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from firedup.core.stepcost import StepCost
+from firedup.core.measure.stepcost import StepCost
 from firedup.view.headline import render_section
 from firedup.view.paper import Paper
 

@@ -1,0 +1,1 @@
+"""Answers of a server → acceptance and speed with their intervals, and the advice that follows."""

@@ -1,0 +1,92 @@
+"""Findings that no single line makes: nothing moves, output is held back, ranks are waited for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from firedup.core.model import Evidence, Finding, Progress, Severity, Stage, Verdict
+from firedup.core.verdict.liveness import Pulse
+from firedup.core.verdict.roster import Missing
+from firedup.core.verdict.silence import Silence
+
+# From this silence on a busy process is said to buffer its output.
+BUFFERED_S = 60.0
+
+
+def tell_stall(evidence: tuple[Evidence, ...]) -> Iterator[Finding]:
+    """What the samples of a server's processes show, where nothing moves in them."""
+    if evidence:
+        yield Finding(
+            "no-progress",
+            Severity.SEVERE,
+            "Nothing moves: no log line, no CPU time, no reads, no memory growth.",
+            evidence,
+            "Take the stacks of the ranks (py-spy dump) before stopping the server.",
+        )
+
+
+def tell_quiet(pulse: Pulse, bar: Progress | None) -> Iterator[Finding]:
+    """Why the log of a start that works says nothing; `bar` is where it stands."""
+    if pulse.quiet_s is None or pulse.quiet_s < BUFFERED_S or not pulse.is_busy:
+        return
+    if bar is not None and bar.done >= bar.total:
+        yield Finding(
+            "busy-after-full-bar",
+            Severity.NOTE,
+            "The bar is full and the stage goes on: repacking or slower ranks print nothing.",
+            (Evidence("sample", f"busy, and the log silent for {pulse.quiet_s:.0f} s"),),
+        )
+    else:
+        yield Finding(
+            "log-quiet-process-busy",
+            Severity.NOTE,
+            "The process is busy and the log is quiet: its output is perhaps buffered.",
+            (Evidence("sample", f"the log has been silent for {pulse.quiet_s:.0f} s"),),
+            "Set PYTHONUNBUFFERED=1 and keep pipes that buffer out of the command.",
+        )
+
+
+def tell_missing(missing: Missing, verdict: Verdict) -> Finding:
+    """The ranks that the others wait for."""
+    is_plain = verdict is Verdict.LOADING
+    return Finding(
+        "ranks-missing",
+        Severity.NOTE if is_plain else Severity.SEVERE,
+        str(missing),
+        missing.evidence,
+        None
+        if is_plain
+        else "Look at the last lines and the stack (py-spy dump) of what is missing, and at its"
+        " GPU and node: the fault is there, and the others only wait.",
+    )
+
+
+def tell_last_progress(
+    silence: Silence, stage: Stage | None, bar: Progress | None, verdict: Verdict
+) -> Finding:
+    """How far a start came that a log alone tells of, and how long nothing followed."""
+    place = str(stage) if stage else "its beginning"
+    if bar is not None:
+        place += f", {bar.done} of {bar.total} {bar.unit}".rstrip()
+    least = _say_minutes(silence.patience_s)
+    may = f"in this stage {least} without a word are no hang yet"
+    if silence.is_too_long:
+        may = f"{least} are more than this stage may need"
+    if silence.seconds is None:
+        since = "no later time stamp shows how long ago that is"
+    else:
+        since = f"after it the time stamps go on for {_say_minutes(silence.seconds)}"
+    is_stalled = verdict is Verdict.STALLED
+    return Finding(
+        "last-progress",
+        Severity.SEVERE if is_stalled else Severity.NOTE,
+        f"The last progress was in {place}; {since}, and {may}.",
+        silence.evidence,
+        "Take the stacks of the ranks (py-spy dump) and compare them."
+        if is_stalled
+        else "Whether it still works, its processes tell: firedup watch LOG on its host.",
+    )
+
+
+def _say_minutes(seconds: float) -> str:
+    return f"{seconds / 60:.0f} min" if seconds >= 90 else f"{seconds:.0f} s"
