@@ -1,0 +1,69 @@
+"""A checkpoint as its headers and small files describe it, without its weights."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """One tensor of a file: `dtype` as safetensors names it, bytes `begin` to `end` of `file`."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    file: str
+    begin: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Tensors whose names differ in numbers alone: `pattern` has `*` for each of them."""
+
+    pattern: str  # model.layers.*.mlp.experts.*.up_proj.weight_packed
+    dtype: str
+    shape: tuple[int, ...]
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """A file that is not what it must be, and why: missing, short, a pointer, not readable."""
+
+    file: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class TokenizerFacts:
+    """What tells two tokenizers apart. `tokens` are id → text where a file lists them."""
+
+    kind: str  # "tokenizer.json", "tiktoken.model", "tokenizer.model", "gguf"
+    digest: str  # SHA-256 of the vocabulary in its order, not of the file's layout
+    size: int
+    special: Mapping[str, int] = field(default_factory=dict)  # text → id
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """`config` and `extra` are parsed JSON files (`extra` by file name; config.json is `config`).
+
+    `tensors` holds every tensor of a small checkpoint; of one with more than a few thousand, those
+    whose names carry no number beside the layers first and last. `groups` holds them all, folded.
+    `tensor_bytes` is the sum over all. `gguf` is the metadata of a GGUF file, else empty.
+    """
+
+    path: str  # as the user wrote it
+    host: str  # its name, "" for this machine
+    config: Mapping[str, Any]
+    tensors: Mapping[str, Tensor]
+    groups: tuple[Group, ...] = ()
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    tokenizer: TokenizerFacts | None = None
+    damages: tuple[Damage, ...] = ()
+    gguf: Mapping[str, Any] = field(default_factory=dict)
+    tensor_bytes: int = 0
+    tensor_count: int = 0
