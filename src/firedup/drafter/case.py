@@ -30,14 +30,13 @@ class TargetFacts:
 class DraftFacts:
     """A drafter as its files say. `kind`: eagle3, eagle, mtp, draft-model, unknown.
 
-    `names` maps canonical tensor names (`fc.weight`, `layers.0.self_attn.q_proj.weight`, `lm_head.
-    weight`, `d2t`, …) to the names in the file. `layer_ids` come from `layer_ids_key`; None = default.
+    `names` maps canonical tensor names (`fc.weight`, `layers.0.self_attn.q_proj.weight`,
+    `lm_head.weight`, `d2t`, …) to the names in the file. `layer_ids` come from `layer_ids_key`;
+    None = default. `producer_why` says what `producer` was told by.
     """
 
     kind: str
-    producer: (
-        str | None
-    )  # "eagle", "specforge", "speculators", "modelopt", "angelslim", "torchspec"
+    producer: str | None  # eagle, specforge, speculators, modelopt, angelslim, torchspec
     architecture: str
     hidden: int | None
     target_hidden: int | None
@@ -54,11 +53,12 @@ class DraftFacts:
     layer_ids_key: str | None = None  # dotted path in config.json
     made_for: str | None = None  # the target that the drafter names as its own
     names: Mapping[str, str] = field(default_factory=dict)
+    producer_why: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """The flags that bear on the pair, as the engine would take them; empty when none were given."""
+    """The flags as the engine would take them; empty when no launch was given."""
 
     argv: tuple[str, ...] = ()
     flags: Mapping[str, str] = field(default_factory=dict)  # "speculative-algorithm" → "EAGLE3"
@@ -68,10 +68,12 @@ class Launch:
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """Small tensors and rows of big ones, as numbers. `rows` hold the sampled rows by row number.
+    """Small tensors and rows of big ones, as numbers: sampled rows by their row number.
 
-    `d2t` as stored; `t2d` as the ids whose mask is set. `small` holds whole one-dimensional tensors
-    of the drafter by canonical name.
+    A row of many columns is cut: the first 4,096 of it are read. Target rows are those that `d2t`
+    leads to (as offsets), or the same rows where there is no map. `d2t` is as stored; `t2d` are the
+    ids whose mask is set. `small` holds whole one-dimensional tensors of the drafter by canonical
+    name.
     """
 
     d2t: tuple[int, ...] | None = None
@@ -80,12 +82,13 @@ class Samples:
     target_head: Mapping[int, tuple[float, ...]] = field(default_factory=dict)
     draft_embed: Mapping[int, tuple[float, ...]] = field(default_factory=dict)
     target_embed: Mapping[int, tuple[float, ...]] = field(default_factory=dict)
+    draft_fc: Mapping[int, tuple[float, ...]] = field(default_factory=dict)
     small: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One question: does `draft` fit `target` in `engine` at `version` (None: in any)?"""
+    """One question: whether `draft` fits `target` in `engine` at `version` (None: in any)."""
 
     target: Checkpoint
     draft: Checkpoint

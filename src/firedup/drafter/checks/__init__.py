@@ -1,0 +1,14 @@
+"""The checks of a drafter against its target: one small module each, named here."""
+
+from __future__ import annotations
+
+# A check is a module of this folder with
+# - a docstring: the first sentence says what is wrong, the rest is the text of its page;
+# - `ID`, the id of its findings, or `IDS`, a mapping from each id to a sentence that says what is
+#   wrong;
+# - `check(case)`, which yields findings with one of those ids, and yields nothing where it does
+#   not apply.
+# A finding lists the consequences for all engines and versions: which of them bear on the question
+# is decided by the registry, which sets `harm` to the worst of those, and drops a finding without
+# any. A finding that lists none keeps its own `harm`.
+MODULES: tuple[str, ...] = ()
