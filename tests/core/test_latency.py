@@ -16,6 +16,7 @@ def test_pieces_of_several_tokens_have_their_times_and_counts() -> None:
         first_tokens=1,
         most_tokens=3,
         longest_gap_ns=60,
+        gap_at_ns=130,
         arrivals=3,
     )
 
@@ -23,7 +24,7 @@ def test_pieces_of_several_tokens_have_their_times_and_counts() -> None:
 def test_without_counts_there_is_no_time_between_tokens() -> None:
     timing = time_pieces([100, 130], [None, None])
 
-    assert timing == Timing(100, 130, 2, longest_gap_ns=30, arrivals=2)
+    assert timing == Timing(100, 130, 2, longest_gap_ns=30, gap_at_ns=100, arrivals=2)
     assert token_gaps_ns([100, 130], [None, None]) is None
     assert token_gaps_ns([100, 130], [1, None]) is None
 

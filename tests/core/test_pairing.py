@@ -52,6 +52,17 @@ def test_tokens_of_the_first_piece_are_no_decoding() -> None:
     assert (pair.baseline_tokens, pair.candidate_tokens) == (1000, 500)
 
 
+def test_turns_of_a_conversation_are_one_pair_as_far_as_both_answered_them() -> None:
+    turns = (1, 2, 3)
+    cell = make_cell([0.01, 0.02, 0.03])
+    talk = [replace(r, prompt="p", turn=n) for r, n in zip(cell.requests, turns, strict=True)]
+
+    (pair,) = pair_prompts(Cell(Load(), tuple(talk)), Cell(Load(), tuple(talk[:2])))
+
+    assert (pair.baseline_tokens, pair.candidate_tokens) == (2000, 2000)
+    assert pair.baseline_s == pair.candidate_s == pytest.approx(30)
+
+
 def test_the_speed_up_is_that_of_all_tokens_and_seconds() -> None:
     found = compare_arms(
         make_cell([0.01, 0.02, 0.03, 0.04]), make_cell([0.01] * 4), Design.SEQUENTIAL

@@ -231,3 +231,60 @@ def test_measured_positions_exclude_rivals_and_made_up_ones_do_not() -> None:
     assert told[Rival.VOCABULARY_MAP] == "70 % of drafts are accepted at the first position"
     assert told[Rival.NORMS] is not None
     assert set(silent.values()) == {None}
+
+
+def stalled(number: int, gap_ms: int, **more: object) -> Request:
+    """As others, with one wait in its middle, 100 ms after it was asked."""
+    one = make_request(number)
+    assert one.last_ns is not None
+    at = one.begun_ns + 100 * MS
+    last = one.last_ns + (gap_ms - 10) * MS
+    return replace(one, last_ns=last, longest_gap_ns=gap_ms * MS, gap_at_ns=at, **more)  # type: ignore[arg-type]  # of several types
+
+
+def test_an_answer_that_stood_still_is_named_with_its_wait_and_moment() -> None:
+    requests = [stalled(n, 10) for n in range(11)] + [stalled(11, 4200, turn=2)]
+    arm = replace(make_arm("candidate", requests), wall_ns=(14 * 3600 + 3 * 60) * 1000 * MS)
+
+    (found,) = check_truth(arm)
+
+    assert (found.id, found.severity) == ("answer-stood-still", Severity.WARNING)
+    said = found.evidence[0].text
+    assert said.startswith("chat-11, turn 2 waited 4.20 s between two pieces, from 0.1 s after it")
+    assert "(14:03:11 UTC); 0.010 s is usual; 1 of 12" in said
+    assert said.endswith("answers did so, for 47.4% of the time of decoding")
+
+
+def test_a_short_wait_in_a_long_measurement_is_a_note() -> None:
+    requests = [stalled(n, 10) for n in range(400)] + [stalled(400, 600)]
+
+    assert [(one.id, one.severity) for one in check_truth(make_arm("server", requests))] == [
+        ("answer-stood-still", Severity.NOTE)
+    ]
+
+
+def test_waits_that_are_usual_there_are_no_standstill() -> None:
+    slow = [stalled(n, 490) for n in range(12)]
+    few_pieces = [replace(stalled(n, 5000), events=4) for n in range(12)]
+
+    assert check_truth(make_arm("server", slow)) == ()
+    assert "answer-stood-still" not in ids(check_truth(make_arm("server", few_pieces)))
+
+
+def test_turns_behind_a_different_answer_are_not_compared() -> None:
+    first = [make_request(n) for n in range(12)]
+    later = [replace(one, turn=2, text=f"{one.text} More.") for one in first]
+    other = replace(first[0], text="Something else, and so all that follows.")
+    baseline = make_arm("baseline", [*first, *later])
+
+    (same,) = check_truth(drafted_turns([*first, *later]), baseline)
+    (found,) = check_truth(
+        drafted_turns([other, *first[1:], replace(later[0], text="Other."), *later[1:]]), baseline
+    )
+
+    assert "24 of 24" in same.message
+    assert found.evidence[0].text.startswith("1 of 23; chat-0 from character 0 on")
+
+
+def drafted_turns(requests: list[Request]) -> Arm:
+    return make_arm("candidate", requests)

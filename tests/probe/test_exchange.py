@@ -61,6 +61,7 @@ def test_a_replayed_stream_has_exactly_its_times() -> None:
         first_tokens=1,
         most_tokens=3,
         longest_gap_ns=4000 - 2990,
+        gap_at_ns=2990,
         gaps_ns=(*[3] * (3 * 99), 505, 505),
         arrivals=101,
         finish="length",

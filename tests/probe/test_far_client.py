@@ -46,7 +46,7 @@ from firedup.probe.key import ApiKey
 from firedup.probe.url import parse_url
 
 LIMIT_S = 100.0
-CALL = Call("/v1/completions", b'{"prompt": "one"}', "one", "code", block=3)
+CALL = Call("/v1/completions", b'{"prompt": "one"}', "one", "code", block=3, turn=2)
 WHOLE = (
     STREAM,
     *(chunk(event(text)) for text in ("a", "b")),
@@ -124,12 +124,12 @@ async def test_a_stream_is_measured_on_the_host_as_it_is_here(agent: Agent) -> N
 
     def untimed(request: Request) -> Request:
         nothing = dict.fromkeys(
-            ("begun_ns", "first_ns", "last_ns", "longest_gap_ns", "arrivals"), 0
+            ("begun_ns", "first_ns", "last_ns", "longest_gap_ns", "gap_at_ns", "arrivals"), 0
         )
         return replace(request, **nothing)
 
     assert untimed(there) == untimed(here)
-    assert (there.text, there.tokens, there.events, there.block) == ("abc", 3, 3, 3)
+    assert (there.text, there.tokens, there.events, there.block, there.turn) == ("abc", 3, 3, 3, 2)
     assert there.first_ns is not None
     assert there.last_ns is not None
     assert before_ns < there.begun_ns <= there.first_ns <= there.last_ns < monotonic_ns()
@@ -286,7 +286,7 @@ async def test_the_death_of_the_far_side_ends_what_is_under_way_and_says_so(agen
         fetched = await client.fetch("/metrics")
 
     assert request.error == later.error == fetched.error == "the client on local ended"
-    assert (request.prompt, request.category, request.block) == ("one", "code", 3)
+    assert (request.prompt, request.category, request.block, request.turn) == ("one", "code", 3, 2)
 
 
 async def test_the_far_side_ends_with_a_broken_link_and_goes_on_over_the_next_one(

@@ -35,6 +35,8 @@ MESSAGES = st.lists(
     max_size=3,
 )
 
+SYSTEM = {"from": "system", "value": "b"}
+
 
 def load(folder: Path, *lines: object, name: str = "own.jsonl") -> PromptFile:
     path = folder / name
@@ -79,8 +81,9 @@ def test_of_turns_the_first_is_asked_and_the_rest_comes_later(tmp_path: Path) ->
     assert found.prompts[0].later == ("And its source?",)
 
 
-def test_of_a_conversation_the_last_answer_is_left_to_the_server(tmp_path: Path) -> None:
+def test_of_a_conversation_the_answers_are_left_to_the_server(tmp_path: Path) -> None:
     said = [
+        {"from": "system", "value": "You teach."},
         {"from": "human", "value": "Name a river."},
         {"from": "gpt", "value": "The Elbe."},
         {"from": "human", "value": "And its source?"},
@@ -89,12 +92,21 @@ def test_of_a_conversation_the_last_answer_is_left_to_the_server(tmp_path: Path)
 
     found = load(tmp_path, {"conversations": said})
 
-    assert [message.role for message in found.prompts[0].messages] == [
-        "user",
-        "assistant",
-        "user",
-    ]
-    assert found.prompts[0].messages[-1].content == "And its source?"
+    assert found.prompts[0].messages == (
+        Message("system", "You teach."),
+        Message("user", "Name a river."),
+    )
+    assert found.prompts[0].later == ("And its source?",)
+
+
+def test_of_messages_the_last_answer_is_left_to_the_server(tmp_path: Path) -> None:
+    roles = ("user", "assistant", "user", "assistant")
+    said = [{"role": role, "content": f"{number}"} for number, role in enumerate(roles)]
+
+    found = load(tmp_path, {"messages": said})
+
+    assert [message.content for message in found.prompts[0].messages] == ["0", "1", "2"]
+    assert found.prompts[0].later == ()
 
 
 def test_an_entry_in_which_nobody_asks_is_left_out_with_a_note(tmp_path: Path) -> None:
@@ -138,6 +150,10 @@ def test_a_mark_of_byte_order_and_blank_lines_do_no_harm(tmp_path: Path) -> None
     [
         ('{"prompt": "A river?"', "it is no JSON"),
         ('["A river?"]', "it begins a list"),
+        (
+            json.dumps({"conversations": [{"from": "human", "value": "a"}, SYSTEM]}),
+            "a system message stands within the conversation",
+        ),
         ("[", "it begins a list"),
         ('"A river?"', "it is no JSON object"),
         ('{"question": "A river?"}', "none of the keys prompt, messages"),

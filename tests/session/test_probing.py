@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from firedup.core.error import MeasureError
+from firedup.core.measure.figures import figures_of
 from firedup.session.probe import Probed, Standing, probe
 from firedup.session.probeplan import ProbeOrder
 from firedup.session.side import Opening
@@ -70,6 +72,36 @@ async def test_a_server_that_answers_all_is_kept(tmp_path: Path) -> None:
     assert found.failure is None
     assert found.notes == ()
     assert [path.parent for path in found.kept] == [tmp_path]
+
+
+async def test_each_turn_is_a_request_with_the_answers_before_it(tmp_path: Path) -> None:
+    own = tmp_path / "own.jsonl"
+    own.write_text(
+        "".join(
+            json.dumps({"turns": [f"Name {n}.", f"More of {n}?", f"Enough of {n}."]}) + "\n"
+            for n in range(12)
+        )
+    )
+    told: list[Standing] = []
+    async with speak(serving(None)) as speaker:
+        asked = ProbeOrder(speaker.url, requests=4, max_tokens=8, prompts=own)
+        found = await probe(asked, Opening(), tmp_path / "kept", tell=told.append)
+
+    said = " 0 1 2 3 4 5 6 end"
+    second = f"User: Name 2.\n\nAssistant: {said}\n\nUser: More of 2?"
+    requests = [r for r in found.candidate.cells[0].requests if r.prompt == "own:3"]
+    assert [request.turn for request in requests] == [1, 2, 3]
+    bodies = [body.decode() for body in speaker.bodies if b"Name 2." in body]
+    prompts = [json.loads(body)["prompt"] for body in bodies if "is the number of" not in body]
+    assert prompts == [
+        "Name 2.",
+        f"{second}\n\nAssistant:",
+        f"{second}\n\nAssistant: {said}\n\nUser: Enough of 2.\n\nAssistant:",
+    ]
+    assert (told[-1].answered, told[-1].planned) == (12, 12)
+    figures = figures_of(found.candidate.cells[0]).whole
+    assert figures.tokens_per_s is not None
+    assert (figures.requests, figures.tokens_per_s.count) == (12, 4)
 
 
 async def test_a_server_that_dies_is_not_asked_on_and_no_baseline_for_others(

@@ -23,6 +23,7 @@ def conclude(call: Call, exchange: Exchange, begun_ns: int, problem: str | None)
         begun_ns=begun_ns,
         is_warm_up=call.is_warm_up,
         block=call.block,
+        turn=call.turn,
     )
     error = explain_status(call.path, exchange) or exchange.problem
     if exchange.is_stream:
@@ -79,6 +80,7 @@ def _with_stream(request: Request, exchange: Exchange, call: Call, error: str | 
         first_tokens=timing.first_tokens if timing else None,
         most_tokens=timing.most_tokens if timing else None,
         longest_gap_ns=timing.longest_gap_ns if timing else None,
+        gap_at_ns=timing.gap_at_ns if timing else None,
         arrivals=timing.arrivals if timing else None,
         gaps_ns=token_gaps_ns(reader.at_ns, reader.totals) if timing and call.keeps_gaps else None,
         counts=count_meta(reader.details),

@@ -26,6 +26,7 @@ class Call:
     is_warm_up: bool = False
     block: int = 0
     keeps_gaps: bool = False
+    turn: int = 1
 
 
 def make_call(
@@ -38,6 +39,7 @@ def make_call(
     is_warm_up: bool = False,
     block: int = 0,
     keeps_gaps: bool = False,
+    turn: int = 1,
 ) -> Call:
     """The call that asks the route `path` for the answer to `prompt`."""
     body = build_body(path, model, prompt.messages, prompt.text, generation)
@@ -50,6 +52,7 @@ def make_call(
         is_warm_up,
         block,
         keeps_gaps,
+        turn,
     )
 
 

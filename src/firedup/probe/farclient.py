@@ -101,6 +101,7 @@ class FarClient:
                 error=str(error),
                 is_warm_up=call.is_warm_up,
                 block=call.block,
+                turn=call.turn,
             )
         return self._shifted(msgspec.convert(answer, Request))
 
@@ -181,6 +182,7 @@ class FarClient:
             begun_ns=request.begun_ns + self._shift_ns,
             first_ns=shift(request.first_ns),
             last_ns=shift(request.last_ns),
+            gap_at_ns=shift(request.gap_at_ns),
         )
 
 

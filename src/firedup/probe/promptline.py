@@ -111,8 +111,24 @@ def _read_form(form: str, value: Any) -> tuple[list[Message], tuple[str, ...]]:
     if form == "turns":
         turns = [_read_text(turn, "a turn") for turn in value]
         return [Message("user", turn) for turn in turns[:1]], tuple(turns[1:])
-    role, content = ("role", "content") if form == "messages" else ("from", "value")
-    return [_read_message(item, role, content) for item in value], ()
+    if form == "messages":
+        return [_read_message(item, "role", "content") for item in value], ()
+    return _split([_read_message(item, "from", "value") for item in value])
+
+
+def _split(said: list[Message]) -> tuple[list[Message], tuple[str, ...]]:
+    """A conversation up to what the user says first, and what he says later.
+
+    What was answered then is left out: the server shall give its own.
+    """
+    first = next((n for n, one in enumerate(said) if one.role == "user"), len(said))
+    rest = said[first + 1 :]
+    if any(one.role == "system" for one in rest):
+        raise _Wrong(
+            "a system message stands within the conversation",
+            "Put it first, or give all as messages.",
+        )
+    return said[: first + 1], tuple(one.content for one in rest if one.role == "user")
 
 
 def _read_message(item: Any, role_key: str, content_key: str) -> Message:

@@ -227,7 +227,8 @@ class _Measuring:
             if load in decided and load not in self._decided:
                 self._decided.add(load)
                 rest = range(rounds, self.plan.visits[number])
-                left = sum(len(self.plan.part(number, visit)) for visit in rest)
+                parts = (self.plan.part(number, visit) for visit in rest)
+                left = sum(prompt.turns for part in parts for prompt in part)
                 self.spared += left * (2 if self.design is Design.INTERLEAVED else 1)
 
     def _judge(self, share: float | Mapping[Load, float]) -> None:

@@ -49,7 +49,7 @@ class Plan:
     @property
     def requests(self) -> int:
         """How many are asked of each arm, the warm-up not counted."""
-        return sum(len(prompts) for prompts in self.prompts)
+        return sum(prompt.turns for prompts in self.prompts for prompt in prompts)
 
     def part(self, load: int, visit: int) -> tuple[Prompt, ...]:
         """The prompts of one visit to one load; all visits together ask each once."""
@@ -106,6 +106,8 @@ async def measure(
                 continue
             turn = sides if visit % 2 == 0 else tuple(reversed(sides))
             for side in turn:
+                if not side.requests:
+                    side.wall_ns = time.time_ns()
                 if load not in side.requests:
                     side.requests[load] = await _warm_up(side, load, plan, number)
                 before = await take_look(side.client, side.served)
@@ -130,7 +132,8 @@ async def measure(
 async def _warm_up(side: Side, load: Load, plan: Plan, number: int) -> list[Request]:
     wanted = WARM_UP_EACH * load.concurrency
     used = WARM_UP_EACH * sum(one.concurrency for one in plan.loads[:number])
-    prompts = plan.warm_up[used:][:wanted]
+    # Later turns need nothing that the first did not.
+    prompts = [replace(prompt, later=()) for prompt in plan.warm_up[used:][:wanted]]
     closed = replace(load, rate=None)
     asking = _Asking(side, closed, plan.generation, lambda _: None, is_warm_up=True)
     return await asking.ask_all(prompts)
@@ -163,7 +166,7 @@ class _Asking:
         """One of the streams of a closed loop: the next request when the last is answered."""
         failures = 0
         for prompt in waiting:
-            failures = failures + 1 if await self._ask(prompt, None) else 0
+            failures = failures + 1 if await self._converse(prompt, None) else 0
             if failures == MOST_FAILURES:
                 return
 
@@ -175,10 +178,22 @@ class _Asking:
         for number, prompt in enumerate(waiting):
             due_ns = begun_ns + round(number / rate * _NS)
             await asyncio.sleep(max(0.0, (due_ns - time.monotonic_ns()) / _NS))
-            group.create_task(self._ask(prompt, due_ns))
+            group.create_task(self._converse(prompt, due_ns))
 
-    async def _ask(self, prompt: Prompt, due_ns: int | None) -> bool:
-        """Whether it failed."""
+    async def _converse(self, prompt: Prompt, due_ns: int | None) -> bool:
+        """Ask it turn by turn, each after the answer to the one before; whether none was answered.
+
+        A later turn may fail by itself, when the conversation has become too long.
+        """
+        turn, rest = 1, prompt
+        while True:
+            request = await self._ask(rest, due_ns, turn)
+            following = rest.after(request.text)
+            if request.error is not None or following is None:
+                return request.error is not None and turn == 1
+            turn, rest, due_ns = turn + 1, following, None
+
+    async def _ask(self, prompt: Prompt, due_ns: int | None, turn: int) -> Request:
         served = self.side.served
         call = make_call(
             served.route,
@@ -188,11 +203,12 @@ class _Asking:
             due_ns=due_ns,
             is_warm_up=self.is_warm_up,
             block=self.block,
+            turn=turn,
         )
         request = await self._complete(call)
         self.answered.append(request)
         self.tell(request)
-        return request.error is not None
+        return request
 
     async def _complete(self, call: Call) -> Request:
         """The answer; where nothing else is asked meanwhile, with what the server's counters say.

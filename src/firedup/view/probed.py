@@ -94,15 +94,18 @@ def _record_positions(arm: Arm, cell: Cell) -> dict[str, object] | None:
     return None if found is None else {"reached": found.reached, "given": found.given}
 
 
+_NS = 1_000_000_000
 _COLUMNS = (
     "prompt",
     "category",
+    "turn",
     "block",
     "warm_up",
     "begun_ns",
     "ttft_s",
     "tpot_s",
     "tokens_per_s",
+    "longest_gap_s",
     "prompt_tokens",
     "tokens",
     "events",
@@ -115,16 +118,18 @@ _COLUMNS = (
 
 def record_request(request: Request) -> dict[str, object]:
     """One request; its text is left out."""
-    counts = request.counts
+    counts, gap_ns = request.counts, request.longest_gap_ns
     return {
         "prompt": request.prompt,
         "category": request.category,
+        "turn": request.turn,
         "block": request.block,
         "warm_up": request.is_warm_up,
         "begun_ns": request.begun_ns,
         "ttft_s": request.ttft_s,
         "tpot_s": request.tpot_s,
         "tokens_per_s": request.tokens_per_s,
+        "longest_gap_s": None if gap_ns is None else gap_ns / _NS,
         "prompt_tokens": request.prompt_tokens,
         "tokens": request.tokens,
         "events": request.events,

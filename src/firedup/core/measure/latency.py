@@ -13,8 +13,8 @@ class Timing:
     """When the pieces of one answer came, in nanoseconds of the clock that they were stamped by.
 
     `first_tokens` came with the first piece and `most_tokens` with the fullest one; None when the
-    server does not count per piece. `longest_gap_ns` is the longest wait between two pieces, and
-    `arrivals` how many different moments there were.
+    server does not count per piece. `longest_gap_ns` is the longest wait between two pieces, which
+    began at `gap_at_ns`, and `arrivals` how many different moments there were.
     """
 
     first_ns: int
@@ -23,6 +23,7 @@ class Timing:
     first_tokens: int | None = None
     most_tokens: int | None = None
     longest_gap_ns: int | None = None
+    gap_at_ns: int | None = None
     arrivals: int = 1
 
 
@@ -34,7 +35,8 @@ def time_pieces(at_ns: Sequence[int], totals: Sequence[int | None]) -> Timing | 
     if not at_ns:
         return None
     counts = tokens_per_piece(totals)
-    longest_ns = max(map(sub, at_ns[1:], at_ns), default=None)  # quick: these may be thousands
+    gaps = list(map(sub, at_ns[1:], at_ns))  # quick: these may be thousands
+    longest_ns = max(gaps, default=None)
     return Timing(
         first_ns=at_ns[0],
         last_ns=at_ns[-1],
@@ -42,6 +44,7 @@ def time_pieces(at_ns: Sequence[int], totals: Sequence[int | None]) -> Timing | 
         first_tokens=totals[0],
         most_tokens=max(counts) if counts else None,
         longest_gap_ns=longest_ns,
+        gap_at_ns=None if longest_ns is None else at_ns[gaps.index(longest_ns)],
         arrivals=len(set(at_ns)),
     )
 

@@ -33,10 +33,11 @@ class Request:
     `tokens` are those that the server says it generated; None when it does not. `events` is how
     many pieces they came in, which speculation makes fewer. `first_tokens`: how many came with the
     first piece, and `most_tokens` with the fullest one; None when the server does not say.
-    `longest_gap_ns` is the longest wait between two pieces, `gaps_ns` the time between tokens where
-    it is known and was asked for. `arrivals`: at how many different moments the pieces came.
+    `longest_gap_ns` is the longest wait between two pieces, since `gap_at_ns`; `gaps_ns` the time
+    between tokens where it is known and was asked for. `arrivals`: at how many different moments
+    the pieces came.
     `counts` are the request's own counters of speculation. `error` says why there is no answer, and
-    then the times may be None.
+    then the times may be None. `turn`: which one of its conversation it is, the first is 1.
     """
 
     prompt: str  # its id
@@ -58,6 +59,8 @@ class Request:
     error: str | None = None
     is_warm_up: bool = False
     block: int = 0  # which visit of this arm: A B B A has 0 1 1 0 … as blocks 0 0 1 1
+    turn: int = 1
+    gap_at_ns: int | None = None
 
     @property
     def ttft_s(self) -> float | None:

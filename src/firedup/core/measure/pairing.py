@@ -73,14 +73,25 @@ class Difference:
 def pair_prompts(baseline: Cell, candidate: Cell) -> tuple[Pair, ...]:
     """What both arms answered, in the order in which the candidate was asked.
 
-    The tokens of an answer's first piece came with the prefill and are not decoding's.
+    The tokens of an answer's first piece came with the prefill and are not decoding's. The turns of
+    a conversation are one pair, as far as both answered them.
     """
-    before, after = _totals(baseline), _totals(candidate)
-    return tuple(
-        Pair(prompt, block, before[prompt][1], before[prompt][2], seconds, tokens)
-        for prompt, (block, seconds, tokens) in after.items()
-        if prompt in before
-    )
+    before = {(one.prompt, one.turn): part for one in baseline.kept if (part := decoding_of(one))}
+    found: dict[str, Pair] = {}
+    for one in candidate.kept:
+        mine, other = decoding_of(one), before.get((one.prompt, one.turn))
+        if mine is None or other is None:
+            continue
+        past = found.get(one.prompt, Pair(one.prompt, one.block, 0.0, 0, 0.0, 0))
+        found[one.prompt] = Pair(
+            past.prompt,
+            past.block,
+            past.baseline_s + other[0],
+            past.baseline_tokens + other[1],
+            past.candidate_s + mine[0],
+            past.candidate_tokens + mine[1],
+        )
+    return tuple(found.values())
 
 
 def compare_arms(
@@ -119,16 +130,6 @@ def compare_arms(
         for cell in (baseline, candidate)
     )
     return _difference(log_ratio, pulls, len(pairs), between, visited.degrees)
-
-
-def _totals(cell: Cell) -> dict[str, tuple[int, float, int]]:
-    """Of each prompt its first block, the seconds of decoding and the tokens they gave."""
-    found: dict[str, tuple[int, float, int]] = {}
-    for request in cell.kept:
-        if decoded := decoding_of(request):
-            block, seconds, tokens = found.get(request.prompt, (request.block, 0.0, 0))
-            found[request.prompt] = (block, seconds + decoded[0], tokens + decoded[1])
-    return found
 
 
 def decoding_of(request: Request) -> tuple[float, int] | None:

@@ -46,6 +46,11 @@ class Prompt:
         return "\n\n".join([*parts, "Assistant:"])
 
     @property
+    def turns(self) -> int:
+        """How many requests it makes."""
+        return 1 + len(self.later)
+
+    @property
     def characters(self) -> int:
         """How long the messages are together."""
         return sum(len(message.content) for message in self.messages)

@@ -32,14 +32,18 @@ def compare_answers(left: Cell, right: Cell) -> Comparison:
     """Compare what both answered; an answer that is shorter than the other may still be equal.
 
     Steps of several tokens may end a fixed length apart by a few, so that the common part counts.
+    Turns behind a different answer were asked something else, and are left out.
     """
-    before = {one.prompt: one.text for one in left.kept if one.text}
+    before = {(one.prompt, one.turn): one.text for one in left.kept if one.text}
     found = Comparison(0, 0)
+    apart: set[str] = set()
     for request in right.kept:
-        if not request.text or request.prompt not in before:
+        mine, other = before.get((request.prompt, request.turn)), request.text
+        if not mine or not other or request.prompt in apart:
             continue
-        mine, other = before[request.prompt], request.text
         at = _first_difference(mine, other)
+        if at is not None:
+            apart.add(request.prompt)
         if at is None:
             found = _count(found, is_equal=True)
         elif found.prompt is None:

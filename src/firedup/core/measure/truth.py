@@ -9,6 +9,7 @@ from firedup.core.measure.measured import Arm, Cell, Request
 from firedup.core.measure.sameness import compare_answers, find_loop
 from firedup.core.measure.simulated import is_made_up
 from firedup.core.measure.truthcount import Doubt, check_counts
+from firedup.core.measure.truthgap import check_gaps
 from firedup.core.measure.warmup import find_warm_up
 from firedup.core.model import Evidence, Finding
 from firedup.core.word import Severity
@@ -59,6 +60,7 @@ def _check_cell(arm: Arm, cell: Cell, *, is_candidate: bool) -> Iterator[Doubt]:
     kept = cell.kept
     yield from check_counts(arm, cell, is_candidate=is_candidate)
     yield from _check_warm_up(cell)
+    yield from check_gaps(arm, kept)
     yield from _check_loops(kept)
     yield from _check_pieces(kept)
     yield from _check_ends(arm, kept)
@@ -78,12 +80,13 @@ def _check_warm_up(cell: Cell) -> Iterator[Doubt]:
 
 
 def _check_loops(kept: Sequence[Request]) -> Iterator[Doubt]:
-    loops = {one.prompt: said for one in kept if (said := find_loop(one.text)) is not None}
+    found = {(one.prompt, one.turn): find_loop(one.text) for one in kept}
+    loops = {key: said for key, said in found.items() if said is not None}
     if not kept or len(loops) < max(2, _MANY_LOOPS * len(kept)):
         return
     observed = f"{len(loops)} of {len(kept)} answers end in a loop, such as {_quote(loops)}"
-    inside = _length([one for one in kept if one.prompt in loops])
-    outside = _length([one for one in kept if one.prompt not in loops])
+    inside = _length([one for one in kept if (one.prompt, one.turn) in loops])
+    outside = _length([one for one in kept if (one.prompt, one.turn) not in loops])
     if inside is not None and outside is not None:
         observed += f"; acceptance length {inside:.2f} in these, {outside:.2f} in the others"
     yield Doubt(
@@ -95,8 +98,8 @@ def _check_loops(kept: Sequence[Request]) -> Iterator[Doubt]:
     )
 
 
-def _quote(loops: dict[str, str]) -> str:
-    prompt, said = next(iter(loops.items()))
+def _quote(loops: dict[tuple[str, int], str]) -> str:
+    (prompt, _), said = next(iter(loops.items()))
     return f"{prompt} with {said[:40]!r}"
 
 
