@@ -8,12 +8,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from firedup.drafter.case import Case, DraftFacts
-from firedup.drafter.checkpoint import Checkpoint
+from firedup.drafter.checkpoint import Checkpoint, Tensor
 
 Shape = tuple[int | None, ...]  # None: the config does not say
 DEFAULT_STREAMS = 3
-# Names that every loader passes over on purpose.
-BENIGN = re.compile(r"rotary_emb\.|_scale|_zero_point|qzeros|qweight|g_idx|weight_shape|_packed")
+# What quantised checkpoints hold in place of a weight.
+PACKED = ("weight_packed", "qweight", "weight_quantized")
+# Companions of quantised weights, and tables that every loader passes over.
+BENIGN = re.compile(
+    r"rotary_emb\.|[._](scale|scales|weight_scale|input_scale|scale_inv|weight_scale_inv|"
+    r"zero_point|weight_zero_point|qzeros|qweight|g_idx|weight_shape|weight_packed)$"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +37,17 @@ def layer_config(draft: Checkpoint) -> Mapping[str, Any]:
     """The part of the config that describes the decoder layer: nested in the speculators format."""
     nested = draft.config.get("transformer_layer_config")
     return nested if isinstance(nested, Mapping) else draft.config
+
+
+def held(case: Case, name: str) -> Tensor | None:
+    """The drafter's tensor of this canonical name, None when it has none."""
+    return case.draft.tensors.get(case.draft_facts.names.get(name, ""))
+
+
+def is_split(case: Case, name: str) -> bool:
+    """Whether a weight lies there in a quantised form, under names of its own."""
+    stem = case.draft_facts.names.get(name, name).removesuffix("weight")
+    return any(f"{stem}{part}" in case.draft.tensors for part in PACKED)
 
 
 def whole_number(config: Mapping[str, Any], key: str) -> int | None:

@@ -11,4 +11,32 @@ from __future__ import annotations
 # A finding lists the consequences for all engines and versions: which of them bear on the question
 # is decided by the registry, which sets `harm` to the worst of those, and drops a finding without
 # any. A finding that lists none keeps its own `harm`.
-MODULES: tuple[str, ...] = ()
+MODULES: tuple[str, ...] = (
+    "file_damage",
+    "vocab_size",
+    "hidden_size",
+    "fc_width",
+    "layer_count",
+    "tensor_missing",
+    "tensor_unknown",
+    "layer_names",
+    "tensor_shape",
+    "tensor_dtype",
+    "tied_head",
+    "draft_vocab",
+    "d2t_missing",
+    "d2t_default",
+    "d2t_ids",
+    "d2t_range",
+    "map_for_all",
+    "t2d_differs",
+    "head_structure",
+    "head_copied",
+    "embedding",
+    "values",
+    "lost_flag",
+    "bias_dropped",
+    "made_for",
+    "tokenizer",
+    "special_token",
+)

@@ -1,0 +1,40 @@
+"""The drafter was made for hidden states of another width than the target's.
+
+An EAGLE drafter reads the target's hidden states. `target_hidden_size`, or `hidden_size` where that
+is absent, must be the width that the target writes; SGLang also feeds it the target's embedding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from firedup.core.checked import CheckFinding, Harm
+from firedup.drafter.case import Case
+from firedup.drafter.tell import config_evidence, llama_cpp, sglang, vllm
+
+ID = "hidden-size-differs"
+
+
+def check(case: Case) -> Iterator[CheckFinding]:
+    """Compare what the drafter reads with what the target writes."""
+    facts, wanted = case.draft_facts, case.target_facts.hidden
+    said = facts.target_hidden or facts.hidden
+    if facts.kind not in {"eagle3", "eagle", "mtp"} or wanted is None or said in {None, wanted}:
+        return
+    key = "target_hidden_size" if facts.target_hidden else "hidden_size"
+    yield CheckFinding(
+        ID,
+        Harm.CRASH,
+        "draft",
+        f"The drafter reads hidden states of width {said:,}, the target writes {wanted:,}.",
+        (
+            config_evidence(case.draft, key, said),
+            config_evidence(case.target, "hidden_size", wanted),
+        ),
+        (
+            sglang(Harm.CRASH, "a matrix shape error at the first draft step"),
+            vllm(Harm.CRASH, "hidden_states and input_embeds must have the same last dimension"),
+            llama_cpp(Harm.CRASH, "GGML_ASSERT(ggml_can_repeat(b, a)) and an abort"),
+        ),
+        "This drafter belongs to another model; use one that was made for this target.",
+    )

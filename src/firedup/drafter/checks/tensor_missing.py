@@ -1,0 +1,80 @@
+"""A tensor that the drafter needs is not in its files.
+
+No engine complains: SGLang's loader goes through what a file holds, and vLLM does not check
+EAGLE-3 drafters for weights that nobody set. The tensor keeps what it was initialised with, the
+server comes up, and next to no draft token is accepted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from firedup.core.checked import CheckFinding, Harm
+from firedup.core.model import Evidence
+from firedup.drafter.case import Case
+from firedup.drafter.expected import expected_tensors, held, is_split
+from firedup.drafter.rename import renames_of
+from firedup.drafter.tell import everywhere, file_of, shape_text, some
+
+ID = "tensor-missing"
+# What other checks say with more words.
+_ELSEWHERE = frozenset({"d2t"})
+
+
+def missing_tensors(case: Case) -> tuple[str, ...]:
+    """Canonical names of required tensors that the drafter's files do not hold."""
+    expected = expected_tensors(case)
+    if expected is None or case.draft.gguf or not case.draft.tensors:
+        return ()
+    return tuple(
+        name
+        for name in expected.required
+        if name not in _ELSEWHERE and held(case, name) is None and not is_split(case, name)
+    )
+
+
+def check(case: Case) -> Iterator[CheckFinding]:
+    """One finding for all that is missing."""
+    missing = missing_tensors(case)
+    expected = expected_tensors(case)
+    if not missing or expected is None:
+        return
+    renames = renames_of(case)
+    found = {wanted: name for name, wanted in renames.items()}
+    evidence = [
+        Evidence("file", f"{file_of(case.draft, _file(case))}: {_line(name, expected.required)}")
+        for name in missing[:8]
+    ]
+    evidence += [
+        Evidence("file", f"{file_of(case.draft, _file(case))}: {found[name]} would be {name}")
+        for name in missing[:2]
+        if name in found
+    ]
+    count = f"{len(missing)} tensors are" if len(missing) > 1 else "A tensor is"
+    yield CheckFinding(
+        ID,
+        Harm.SILENT_LOSS,
+        "draft",
+        f"{count} missing: {some(missing)}.",
+        tuple(evidence),
+        everywhere(Harm.SILENT_LOSS, "starts without a word; the tensor keeps its initial values")[
+            :2
+        ]
+        + everywhere(Harm.CRASH, "the converter or the loader misses a tensor")[2:],
+        "Give the tensors the names that engines read; --fix does it."
+        if all(name in found for name in missing)
+        else "Export the drafter again with all its tensors, or use another copy of it.",
+        fixable=all(name in found for name in missing),
+    )
+
+
+def _line(name: str, shapes: object) -> str:
+    shape = shapes[name] if isinstance(shapes, dict) else ()
+    known = tuple(size for size in shape if size is not None)
+    return f"no {name}" + (f" {shape_text(known)}" if shape and len(known) == len(shape) else "")
+
+
+def _file(case: Case) -> str:
+    """The file that names the tensors: the index, or the only one."""
+    files = sorted({tensor.file for tensor in case.draft.tensors.values()})
+    return files[0] if len(files) == 1 else "model.safetensors.index.json"

@@ -1,0 +1,55 @@
+"""The drafter's files hold tensors under names that no engine reads.
+
+SGLang passes over a name that it does not know without a word: what it holds is not used. vLLM ends
+with "There is no module or parameter named". A prefix that a training framework put before every
+name is the usual reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from firedup.core.checked import CheckFinding, Harm
+from firedup.drafter.case import Case
+from firedup.drafter.rename import renames_of, unknown_tensors
+from firedup.drafter.tell import llama_cpp, sglang, some, tensor_evidence, vllm
+
+ID = "tensor-unknown"
+
+
+def check(case: Case) -> Iterator[CheckFinding]:
+    """One finding for all names that are not those of this kind of drafter."""
+    unknown = unknown_tensors(case)
+    if not unknown:
+        return
+    renames = renames_of(case)
+    evidence = tuple(
+        tensor_evidence(
+            case.draft, tensor, f"would be {renames[tensor.name]}" * (tensor.name in renames)
+        )
+        for tensor in unknown[:8]
+    )
+    only_biases = all(tensor.name.endswith(".bias") for tensor in unknown)
+    count = f"{len(unknown)} tensors have names" if len(unknown) > 1 else "A tensor has a name"
+    # SGLang's Llama drafter finds its weights under either name, its MLA drafter does not.
+    is_found = not case.draft_facts.is_mla and all(t.name.startswith("model.") for t in unknown)
+    yield CheckFinding(
+        ID,
+        Harm.RISK,
+        "draft",
+        f"{count} that engines do not read: {some(t.name for t in unknown)}.",
+        evidence,
+        (
+            sglang(Harm.NOTE, "reads names with `model.` before them like those without")
+            if is_found and len(renames) >= len(unknown)
+            else sglang(Harm.SILENT_LOSS, "passes over them without a word"),
+            vllm(Harm.SILENT_LOSS, "drops biases without a word")
+            if only_biases
+            else vllm(Harm.CRASH, "There is no module or parameter named '…'"),
+            llama_cpp(Harm.CRASH, "the converter cannot map the tensor"),
+        ),
+        "Give the tensors the names that engines read; --fix does it."
+        if len(renames) >= len(unknown)
+        else "Export the drafter again, or remove what its engine cannot use.",
+        fixable=len(renames) >= len(unknown),
+    )
