@@ -55,6 +55,13 @@ MODULES = (  # in the order in which they need one another
     "judge",
     "record",
     "keep",
+    "document",
+    "tensorfile",
+    "fold",
+    "ggufhead",
+    "vocabulary",
+    "checkpoint",
+    "slices",
     "main",
 )
 

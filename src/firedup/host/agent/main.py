@@ -8,6 +8,7 @@ import sys
 import zlib
 
 from firedup.host.agent.act import Wait, WatchTree, op_members, op_process, op_signal, op_tree
+from firedup.host.agent.checkpoint import op_checkpoint
 from firedup.host.agent.file import (
     Read,
     op_append,
@@ -29,6 +30,7 @@ from firedup.host.agent.port import op_port
 from firedup.host.agent.pour import Pour
 from firedup.host.agent.run import Runs, WatchRun
 from firedup.host.agent.serve import Loop
+from firedup.host.agent.slices import op_slices, op_tokens
 from firedup.host.agent.step import op_step
 from firedup.host.agent.stream import in_thread
 from firedup.host.agent.system import (
@@ -108,6 +110,9 @@ SLOW = {
     "hook": op_hook,
     "variables": in_thread(op_variables),
     "log_files": op_log_files,
+    "checkpoint": op_checkpoint,
+    "slices": op_slices,
+    "tokens": op_tokens,
 }
 
 LIVE = {

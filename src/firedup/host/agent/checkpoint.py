@@ -1,0 +1,286 @@
+"""A checkpoint as its headers and small files describe it, read where it lies."""
+
+import json
+import os
+import re
+import zlib
+
+from firedup.host.agent.document import FlawError, parse_json, read_all, read_document
+from firedup.host.agent.fold import Folded
+from firedup.host.agent.ggufhead import read_gguf
+from firedup.host.agent.system import AgentError
+from firedup.host.agent.tensorfile import read_tensors
+from firedup.host.agent.vocabulary import Vocabulary, find_vocabulary, gguf_vocabulary
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+_INDEX = "model.safetensors.index.json"
+_MOST_INDEX = 100000000
+_MOST_JSON = 512 << 10
+_MOST_NAMES = 20000  # in one folder
+_MOST_FILES = 4096
+_EXTRA = (
+    "generation_config.json", "hf_quant_config.json", "quantize_config.json", "quant_config.json",
+    "tokenizer_config.json", "special_tokens_map.json",
+)  # fmt: skip
+_SERIES = re.compile(r"(.*-)(\d{5})-of-(\d{5})(\.safetensors)")
+_PICKLES = (".bin", ".pt", ".pth", ".ckpt")
+_HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
+
+
+class Reading:
+    """What was found so far. `damages` and `unread` are [file, why]."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.folded = Folded()
+        self.files = []  # type: list[str]
+        self.documents = {}  # type: dict[str, Any]
+        self.metadata = {}  # type: dict[str, Any]
+        self.damages = []  # type: list[list[str]]
+        self.unread = []  # type: list[list[str]]
+        self.tokenizer = None  # type: dict[str, Any] | None
+        self.gguf = {}  # type: dict[str, Any]
+
+    def damage(self, file: str, why: str) -> None:
+        """Notes what is wrong with a file, a thousand times at most."""
+        if len(self.damages) < 1000:
+            self.damages.append([file[:256], why[:400]])
+
+    def tell(self) -> "dict[str, Any]":
+        """What crosses the link."""
+        if self.folded.is_cut:
+            self.damage("", "its tensors have thousands of different names; the rest is not told")
+        return {
+            "path": self.path,
+            "documents": self.documents,
+            "metadata": self.metadata,
+            "files": self.files,
+            "tensors": self.folded.tensors,
+            "groups": self.folded.groups,
+            "tensor_count": self.folded.count,
+            "tensor_bytes": self.folded.bytes,
+            "tokenizer": self.tokenizer,
+            "gguf": self.gguf,
+            "damages": self.damages,
+            "unread": self.unread,
+        }
+
+
+class Never:
+    """Stands for a request that nobody can cancel."""
+
+    is_closed = False
+
+
+def op_checkpoint(args: "dict[str, Any]", work: "Any") -> "tuple[dict[str, Any], bytes]":
+    """checkpoint {path}: a folder or a file of weights; result {size}, the JSON compressed.
+
+    `path` may be the name of a model that lies in the cache of the hub. "not-found" for none.
+    """
+    data = json.dumps(describe_checkpoint(args["path"], work), separators=(",", ":"))
+    return {"size": len(data)}, zlib.compress(data.encode("utf-8"), 6)
+
+
+def describe_checkpoint(path: str, work: "Any" = Never) -> "dict[str, Any]":
+    """All that is told of a checkpoint, as JSON has it; stops early when `work` is closed."""
+    found = find_checkpoint(path)
+    reading = Reading(found)
+    if not os.path.isdir(found):
+        _read_single(reading, found)
+    else:
+        _read_folder(reading, found, work)
+    return reading.tell()
+
+
+def find_checkpoint(path: str) -> str:
+    """Where a checkpoint lies: at `path`, or in the cache of the hub under that name."""
+    place = os.path.expanduser(path)
+    if "\0" not in place and os.path.lexists(place):
+        return place
+    if _HUB_NAME.fullmatch(path):
+        cache = os.environ.get("HF_HOME") or os.path.join(
+            os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "huggingface"
+        )
+        hub = os.environ.get("HF_HUB_CACHE") or os.path.join(cache, "hub")
+        folder = os.path.join(hub, "models--" + path.replace("/", "--"))
+        try:
+            name = read_all(os.path.join(folder, "refs", "main"), 200).decode("ascii").strip()
+        except (FlawError, UnicodeDecodeError):
+            name = "none"
+        place = os.path.join(folder, "snapshots", os.path.basename(name))
+        if os.path.isdir(place):
+            return place
+    raise AgentError("not-found", f"{path}: no such file or folder", "ENOENT")
+
+
+def _read_single(reading: Reading, path: str) -> None:
+    name = os.path.basename(path)
+    if name.endswith(_PICKLES):
+        reading.unread.append([name, "a pickle; not read"])
+    elif name.endswith(".gguf"):
+        _take_gguf(reading, path, name)
+    else:
+        _take_shard(reading, os.path.dirname(path) or ".", name, None)
+
+
+def _read_folder(reading: Reading, folder: str, work: "Any") -> None:
+    try:
+        names = _list(folder)
+    except OSError as error:
+        raise AgentError("denied", f"{folder}: {error.strerror}") from error
+    if len(names) > _MOST_NAMES:
+        reading.damage("", f"the folder holds more than {_MOST_NAMES:,} files; not all are told")
+    for name in ("config.json", *_EXTRA):
+        if name in names:
+            try:
+                reading.documents[name] = read_document(os.path.join(folder, name), _MOST_JSON)
+            except FlawError as error:
+                reading.damage(name, error.why)
+    _read_card(reading, folder, names)
+    _read_weights(reading, folder, names, work)
+    vocabulary, flaws = find_vocabulary(folder)
+    for name, why in flaws:
+        reading.damage(name, why)
+    _take_vocabulary(reading, vocabulary)
+
+
+def _list(folder: str) -> "list[str]":
+    names = []
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            names.append(entry.name)
+            if len(names) > _MOST_NAMES:
+                break
+    return sorted(names)
+
+
+def _read_card(reading: Reading, folder: str, names: "list[str]") -> None:
+    """The models that the card names as those it was made of."""
+    if "README.md" not in names:
+        return
+    try:
+        text = read_all(os.path.join(folder, "README.md"), _MOST_JSON).decode("utf-8", "replace")
+    except FlawError:
+        return
+    _, _, rest = text.partition("---\n")
+    head = rest.partition("\n---")[0] if text.startswith("---") else ""
+    bases, is_inside = [], False
+    for line in head.splitlines()[:200]:
+        key, colon, value = line.partition(":")
+        if colon and key.strip() == "base_model":
+            is_inside = True
+            bases += [value.strip(" '\"")] if value.strip() else []
+        elif is_inside and line.lstrip().startswith("- "):
+            bases.append(line.strip(" -'\""))
+        elif line[:1].strip():
+            is_inside = False
+    if bases:
+        reading.documents["README.md"] = {"base_model": [base[:200] for base in bases[:8]]}
+
+
+def _read_weights(reading: Reading, folder: str, names: "list[str]", work: "Any") -> None:
+    shards = [name for name in names if name.endswith(".safetensors")]
+    indices = [name for name in names if name.endswith(".safetensors.index.json")]
+    promised = {}  # type: dict[str, set[str]]
+    if indices:
+        index = _INDEX if _INDEX in indices else indices[0]
+        try:
+            promised = _read_index(os.path.join(folder, index))
+        except FlawError as error:
+            reading.damage(index, error.why)
+    if promised:
+        aside = [name for name in shards if name not in promised]
+        reading.unread += [[name, "not in the index"] for name in aside[:100]]
+        shards = sorted(promised)
+    else:
+        for name in _missing_of_series(shards):
+            reading.damage(name, "not there, though its neighbours count it")
+    for name in shards:
+        if work.is_closed:
+            raise AgentError("cancelled", "cancelled by the client")
+        _take_shard(reading, folder, name, promised.get(name))
+    pickles = [name for name in names if name.endswith(_PICKLES)]
+    reading.unread += [[name, "a pickle; not read"] for name in pickles[:100]]
+    ggufs = [name for name in names if name.endswith(".gguf")]
+    if not shards and len(ggufs) == 1:
+        _take_gguf(reading, os.path.join(folder, ggufs[0]), ggufs[0])
+    elif not shards and not pickles:
+        why = "several GGUF files; name one of them" if ggufs else "no weights in this folder"
+        reading.damage("", why)
+
+
+def _read_index(path: str) -> "dict[str, set[str]]":
+    """The file names that the index refers to, with the tensors that each must hold."""
+    value = parse_json(read_all(path, _MOST_INDEX))
+    weights = value.get("weight_map") if isinstance(value, dict) else None
+    if not isinstance(weights, dict) or not weights:
+        raise FlawError("the index has no readable weight_map")
+    promised = {}  # type: dict[str, set[str]]
+    for tensor, file in weights.items():
+        if file not in promised:
+            if type(file) is not str or os.path.isabs(file) or ".." in file.split("/"):
+                raise FlawError(f"the index sends a tensor to {str(file)[:80]!r}")
+            if len(promised) == _MOST_FILES:
+                raise FlawError(f"the index names more than {_MOST_FILES:,} files")
+            promised[file] = set()
+        promised[file].add(tensor)
+    return promised
+
+
+def _missing_of_series(names: "list[str]") -> "list[str]":
+    """The files that belong to model-00001-of-00064.safetensors and are not there."""
+    missing = []
+    for name in names:
+        found = _SERIES.fullmatch(name)
+        if found is None or int(found.group(3)) > _MOST_FILES:
+            continue
+        head, _, count, tail = found.groups()
+        whole = [f"{head}{part:05}-of-{count}{tail}" for part in range(1, int(count) + 1)]
+        missing += [other for other in whole if other not in names and other not in missing]
+    return missing
+
+
+def _take_shard(reading: Reading, folder: str, name: str, promised: "set[str] | None") -> None:
+    try:
+        entries, metadata, flaws = read_tensors(os.path.join(folder, name))
+    except FlawError as error:
+        why = "the index names it, and it is " if promised and error.why == "not there" else ""
+        reading.damage(name, why + error.why)
+        return
+    for flaw in flaws:
+        reading.damage(name, flaw)
+    if promised:
+        lacking = promised.difference([entry.name for entry in entries])
+        if lacking and not flaws:
+            some = ", ".join(sorted(lacking)[:3])[:240]
+            reading.damage(name, f"the index promises {len(lacking):,} tensors not in it: {some}")
+    if len(str(metadata)) <= 4096:
+        reading.metadata.update(metadata)
+    reading.files.append(name)
+    reading.folded.add(len(reading.files) - 1, entries)
+
+
+def _take_gguf(reading: Reading, path: str, name: str) -> None:
+    try:
+        head = read_gguf(path)
+    except FlawError as error:
+        reading.damage(name, error.why)
+        return
+    for flaw in head.flaws:
+        reading.damage(name, flaw)
+    reading.gguf = head.metadata
+    reading.files.append(name)
+    reading.folded.add(len(reading.files) - 1, head.entries)
+    _take_vocabulary(reading, gguf_vocabulary(head))
+
+
+def _take_vocabulary(reading: Reading, vocabulary: "Vocabulary | None") -> None:
+    if vocabulary is None:
+        return
+    try:
+        reading.tokenizer = vocabulary.tell()
+    except FlawError as error:
+        reading.damage(vocabulary.kind, error.why)
