@@ -39,17 +39,26 @@ class Damage:
 
 @dataclass(frozen=True, slots=True)
 class TokenizerFacts:
-    """What tells two tokenizers apart. `tokens` are id → text where a file lists them."""
+    """What tells two tokenizers apart: `digest` is of all tokens, `blocks` of 1,024 ids each.
+
+    `tokens` are id → text: those of the first block that differs from the other checkpoint's, and
+    none where the two are equal or cannot be compared.
+    """
 
     kind: str  # "tokenizer.json", "tiktoken.model", "tokenizer.model", "gguf"
     digest: str  # SHA-256 of the vocabulary in its order, not of the file's layout
     size: int
     special: Mapping[str, int] = field(default_factory=dict)  # text → id
+    blocks: Mapping[int, str] = field(default_factory=dict)  # number → digest
+    tokens: Mapping[int, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
     """`config` and `extra` are parsed JSON files (`extra` by file name; config.json is `config`).
+
+    `extra["README.md"]` has `base_model` alone, as a list. `unread` are files that were not looked
+    at though nothing shows them to be wrong: pickles, files that the index leaves out.
 
     `tensors` holds every tensor of a small checkpoint; of one with more than a few thousand, those
     whose names carry no number beside the layers first and last. `groups` holds them all, folded.
@@ -67,3 +76,6 @@ class Checkpoint:
     gguf: Mapping[str, Any] = field(default_factory=dict)
     tensor_bytes: int = 0
     tensor_count: int = 0
+    unread: tuple[Damage, ...] = ()
+    metadata: Mapping[str, Any] = field(default_factory=dict)  # of the safetensors headers
+    files: tuple[str, ...] = ()  # those whose tensors are known

@@ -1,0 +1,219 @@
+"""Reads the few rows and small tensors that checks look into: never more than four megabytes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from firedup.drafter.case import DraftFacts, Samples, TargetFacts
+from firedup.drafter.checkpoint import Checkpoint, Tensor
+from firedup.drafter.number import FLOATS, ITEM_BYTES, decode_floats, decode_integers
+from firedup.drafter.place import Place, Range
+
+COLUMNS = 4096  # of a row; what follows tells the same
+_LEAST_ROWS, _MOST_ROWS, _EMBED_ROWS, _FC_ROWS = 32, 64, 16, 4
+_ROWS_BYTES = 256 << 10  # for the rows of one head, as far as they are more than the least
+_MAP_BYTES, _MASK_BYTES = 2 << 20, 1 << 20
+_SMALL_BYTES, _MOST_SMALL = 64 << 10, 16
+
+Rows = dict[int, tuple[float, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Sampled:
+    """The samples, what was left out with the reason, and how many bytes were read."""
+
+    samples: Samples
+    skipped: tuple[tuple[str, str], ...]
+    read_bytes: int
+
+
+class _Reader:
+    """Collects what is wanted of one checkpoint and reads it at once."""
+
+    def __init__(self, place: Place, checkpoint: Checkpoint) -> None:
+        self._place, self._checkpoint = place, checkpoint
+        self._ranges: list[Range] = []
+        self._found: list[bytes | None] = []
+        self.read_bytes = 0
+
+    def whole(self, tensor: Tensor) -> int:
+        """Wants all of a tensor; the number of its range."""
+        size = tensor.end - tensor.begin
+        self._ranges.append((tensor, 0, size, ITEM_BYTES[tensor.dtype]))
+        return len(self._ranges) - 1
+
+    def rows(self, tensor: Tensor, numbers: Sequence[int]) -> dict[int, int]:
+        """Wants the first columns of some rows: row → number of its range."""
+        item = ITEM_BYTES[tensor.dtype]
+        columns = tensor.shape[1]
+        wanted = {}
+        for number in numbers:
+            wanted[number] = len(self._ranges)
+            size = min(columns, COLUMNS) * item
+            self._ranges.append((tensor, number * columns * item, size, item))
+        return wanted
+
+    async def read(self) -> None:
+        """Reads all that is wanted."""
+        if self._ranges:
+            self._found = await self._place.slices(self._checkpoint.path, self._ranges)
+            self.read_bytes = sum(size for _, _, size, _ in self._ranges)
+
+    def data(self, number: int) -> bytes | None:
+        """The bytes of a range, None when it could not be read."""
+        return self._found[number]
+
+    def floats(self, wanted: Mapping[int, int], tensor: Tensor | None) -> Rows:
+        """The rows as numbers."""
+        if tensor is None:
+            return {}
+        found = {row: self.data(number) for row, number in wanted.items()}
+        return {r: decode_floats(d, tensor.dtype) for r, d in found.items() if d is not None}
+
+
+async def take_samples(
+    target_place: Place,
+    draft_place: Place,
+    target: Checkpoint,
+    draft: Checkpoint,
+    facts: tuple[TargetFacts, DraftFacts],
+) -> Sampled:
+    """Reads from both what the checks of an EAGLE drafter look into; nothing for other kinds."""
+    about_target, about = facts
+    if about.kind not in ("eagle3", "eagle"):
+        return Sampled(Samples(), (), 0)
+    skipped: dict[str, str] = {}
+    head = _matrix(draft, about.names.get("lm_head.weight"), "head of the drafter", skipped)
+    embed = _matrix(draft, about.names.get("embed_tokens.weight"), "embedding", skipped)
+    theirs = their_embed = None
+    if head is not None:
+        theirs = _matrix(target, about_target.head_name, "head of the target", skipped)
+    if embed is not None:
+        name = about_target.embed_name
+        their_embed = _matrix(target, name, "embedding of the target", skipped)
+    reader = _Reader(draft_place, draft)
+    take_map = _map_reader(reader, draft, about, skipped)
+    small = _take_small(reader, draft, about)
+    head_rows = reader.rows(head, _spread(head.shape[0], _rows_of(head))) if head else {}
+    fc = _matrix(draft, about.names.get("fc.weight"), "fc", skipped)
+    fc_rows = reader.rows(fc, _spread(fc.shape[0], _FC_ROWS)) if fc else {}
+    common = min(embed.shape[0], their_embed.shape[0]) if embed and their_embed else 0
+    ids = _spread(common, _EMBED_ROWS)
+    embed_rows = reader.rows(embed, ids) if embed else {}
+    await reader.read()
+    samples = Samples(
+        d2t=take_map("d2t"),
+        t2d=_set_ids(take_map("t2d")),
+        draft_head=reader.floats(head_rows, head),
+        draft_embed=reader.floats(embed_rows, embed),
+        draft_fc=reader.floats(fc_rows, fc),
+        small={
+            name: decode_floats(data, tensor.dtype)
+            for name, (number, tensor) in small.items()
+            if (data := reader.data(number)) is not None
+        },
+    )
+    other = _Reader(target_place, target)
+    rows = _targets(samples, theirs.shape[0]) if theirs else []
+    their_rows = other.rows(theirs, rows) if theirs else {}
+    their_ids = other.rows(their_embed, ids) if their_embed else {}
+    await other.read()
+    samples = replace(
+        samples,
+        target_head=other.floats(their_rows, theirs),
+        target_embed=other.floats(their_ids, their_embed),
+    )
+    return Sampled(samples, tuple(skipped.items()), reader.read_bytes + other.read_bytes)
+
+
+def _matrix(
+    checkpoint: Checkpoint, name: str | None, role: str, skipped: dict[str, str]
+) -> Tensor | None:
+    """The tensor `name` when its rows can be read as numbers; else None, and why in `skipped`."""
+    tensor = checkpoint.tensors.get(name or "")
+    if tensor is None:
+        return None
+    is_plain = tensor.dtype in FLOATS and len(tensor.shape) == 2 and all(tensor.shape)
+    stem = tensor.name.removesuffix("weight")
+    scales = (f"{tensor.name}_scale", f"{tensor.name}_scale_inv", f"{stem}weight_scale")
+    if not is_plain or any(scale in checkpoint.tensors for scale in scales):
+        skipped[f"rows of the {role}"] = f"{tensor.name} is {tensor.dtype}: quantised, not read"
+        return None
+    return tensor
+
+
+def _rows_of(head: Tensor) -> int:
+    """How many rows are sampled: more of short ones."""
+    size = min(head.shape[1], COLUMNS) * ITEM_BYTES[head.dtype]
+    return max(_LEAST_ROWS, min(_MOST_ROWS, _ROWS_BYTES // size))
+
+
+def _spread(rows: int, wanted: int) -> list[int]:
+    """`wanted` of `rows` row numbers, evenly spread."""
+    if rows <= wanted:
+        return list(range(rows))
+    return [(2 * number + 1) * rows // (2 * wanted) for number in range(wanted)]
+
+
+def _targets(samples: Samples, rows: int) -> list[int]:
+    """The rows of the target's head that the sampled rows of the drafter's stand for."""
+    d2t = samples.d2t
+    found = []
+    for number in samples.draft_head:
+        row = number if d2t is None else number + d2t[number] if number < len(d2t) else -1
+        if 0 <= row < rows:
+            found.append(row)
+    return list(dict.fromkeys(found))
+
+
+class _Maps:
+    """The tensors d2t and t2d, as they come out of the reader."""
+
+    def __init__(self, reader: _Reader) -> None:
+        self._reader = reader
+        self.numbers: dict[str, tuple[int, Tensor]] = {}
+
+    def __call__(self, name: str) -> tuple[int, ...] | None:
+        """The whole numbers of one, None when it was not read."""
+        if name not in self.numbers:
+            return None
+        number, tensor = self.numbers[name]
+        data = self._reader.data(number)
+        return None if data is None else decode_integers(data, tensor.dtype)
+
+
+def _map_reader(
+    reader: _Reader, draft: Checkpoint, about: DraftFacts, skipped: dict[str, str]
+) -> _Maps:
+    maps = _Maps(reader)
+    for name, most in (("d2t", _MAP_BYTES), ("t2d", _MASK_BYTES)):
+        tensor = draft.tensors.get(about.names.get(name, ""))
+        if tensor is None:
+            continue
+        size = tensor.end - tensor.begin
+        is_whole = tensor.dtype in ITEM_BYTES and tensor.dtype not in FLOATS
+        if len(tensor.shape) != 1 or size > most or not is_whole:
+            shape = ", ".join(map(str, tensor.shape))
+            skipped[name] = f"{tensor.name} is {tensor.dtype} [{shape}], not a list of numbers"
+        else:
+            maps.numbers[name] = (reader.whole(tensor), tensor)
+    return maps
+
+
+def _set_ids(mask: tuple[int, ...] | None) -> tuple[int, ...] | None:
+    """The ids whose mask is set."""
+    return None if mask is None else tuple(i for i, is_set in enumerate(mask) if is_set)
+
+
+def _take_small(
+    reader: _Reader, draft: Checkpoint, about: DraftFacts
+) -> dict[str, tuple[int, Tensor]]:
+    """The norms and biases: canonical name → number of the range, and the tensor."""
+    small: dict[str, tuple[int, Tensor]] = {}
+    for name, real in about.names.items():
+        tensor = draft.tensors[real]
+        is_float = tensor.dtype in FLOATS and len(tensor.shape) == 1
+        if is_float and tensor.end - tensor.begin <= _SMALL_BYTES and len(small) < _MOST_SMALL:
+            small[name] = (reader.whole(tensor), tensor)
+    return small
