@@ -5,6 +5,9 @@ from __future__ import annotations
 import asyncio
 import datetime as dt
 import ssl
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from ipaddress import ip_address
 from pathlib import Path
 
@@ -16,8 +19,11 @@ from cryptography.x509.oid import NameOID
 from speaker import DONE, STREAM, chunk, event, saying, speak
 
 from firedup.core.error import UsageError
+from firedup.host.base import local_host
+from firedup.host.link import Agent, open_agent
 from firedup.probe.call import Call
 from firedup.probe.client import Client
+from firedup.probe.farclient import FarClient
 from firedup.probe.tls import Trust
 from firedup.probe.url import parse_url
 
@@ -94,6 +100,43 @@ async def test_anybody_is_trusted_when_that_is_wanted_and_it_is_said(certificate
     assert request.error is None
     assert "not checked" in (trust.note or "")
     assert Trust().note is None
+
+
+@asynccontextmanager
+async def far(agent: Agent, url: str, trust: Trust | None) -> AsyncIterator[FarClient]:
+    client = FarClient(parse_url(url), trust=trust)
+    serving = asyncio.ensure_future(client.serve(agent, sys.executable))
+    try:
+        yield client
+    finally:
+        serving.cancel()
+        with suppress(asyncio.CancelledError):
+            await serving
+
+
+async def test_a_client_on_a_host_checks_certificates_as_the_one_here(certificate: Path) -> None:
+    trusts = Trust(ca_file=certificate), Trust(is_blind=True), None
+    found = []
+    async with (
+        speak(saying(WHOLE), tls=serving(certificate)) as speaker,
+        open_agent(local_host()) as agent,
+    ):
+        for trust in trusts:
+            async with far(agent, f"https://127.0.0.1:{speaker.port}", trust) as client:
+                found.append(await client.complete(CALL))
+
+    assert [one.text for one in found] == ["a", "a", ""]
+    assert "is not trusted" in (found[2].error or "")
+
+
+def test_only_certificates_are_carried_elsewhere(certificate: Path) -> None:
+    carried = Trust(ca_file=certificate).carried()
+
+    assert carried.ca_file is None
+    assert carried.pem is not None
+    assert carried.pem in certificate.read_text()
+    assert "PRIVATE" in certificate.read_text()
+    assert "PRIVATE" not in carried.pem
 
 
 async def test_a_server_without_encryption_is_told_apart() -> None:

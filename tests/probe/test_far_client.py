@@ -168,6 +168,31 @@ async def test_many_long_prompts_at_once_get_each_its_own_answer(agent: Agent) -
     ]
 
 
+async def test_requests_that_wait_on_the_host_are_asked_in_turn_and_not_at_once(
+    agent: Agent,
+) -> None:
+    under_way = most = 0
+
+    async def count(speaker: Speaker, writer: asyncio.StreamWriter) -> None:
+        nonlocal under_way, most
+        under_way += 1
+        most = max(most, under_way)
+        await saying(*WHOLE[:-1])(speaker, writer)
+        for _ in range(20):  # so that others would be seen
+            await asyncio.sleep(0)
+        under_way -= 1
+        await saying(WHOLE[-1])(speaker, writer)
+
+    calls = [replace(CALL, prompt=f"{n}", at_most=2) for n in range(8)]
+    async with speak(count) as speaker, far(agent, speaker.url) as client:
+        done = await asyncio.gather(*map(client.complete, calls))
+
+    assert [one.error for one in done] == [None] * 8
+    assert most == 2
+    begun = [one.begun_ns for one in done[2:]]
+    assert begun == sorted(begun)
+
+
 async def test_what_goes_wrong_with_a_request_stands_in_it(agent: Agent) -> None:
     async with speak(closing(STREAM, chunk(event("a")))) as speaker, far(agent, speaker.url) as one:
         broken = await one.complete(CALL)
@@ -294,26 +319,28 @@ async def test_the_far_side_ends_with_a_broken_link_and_goes_on_over_the_next_on
 ) -> None:
     hold, begun = holding()
     async with (
-        speak(hold, saying(*WHOLE)) as speaker,
+        speak(hold, saying(answer(b"")), saying(*WHOLE)) as speaker,
         open_agent(local_host()) as doomed,
         far(doomed, speaker.url) as client,
     ):
-        asking = asyncio.ensure_future(client.complete(CALL))
+        asking = asyncio.ensure_future(client.complete(replace(CALL, at_most=1)))
         await begun.wait()
+        behind = asyncio.ensure_future(client.complete(replace(CALL, at_most=1)))
+        await client.fetch("/")  # what was told before is there too by now
         process = far_process(doomed)
         psutil.Process(doomed.hello["pid"]).kill()
         broken = await asking
-        waiting = asyncio.ensure_future(client.complete(CALL))  # for the next link
+        later = asyncio.ensure_future(client.complete(CALL))  # for the next link
         await until(lambda: not process.is_running())
         await speaker.lost.wait()
         again = asyncio.ensure_future(client.serve(agent, sys.executable))
-        after = await waiting
+        after = await asyncio.gather(later, behind)
         again.cancel()
         with suppress(asyncio.CancelledError):
             await again
 
     assert broken.error is not None
-    assert (after.text, after.error) == ("abc", None)
+    assert [(one.text, one.error) for one in after] == [("abc", None)] * 2
 
 
 async def test_a_request_without_any_link_is_given_up_after_a_while(

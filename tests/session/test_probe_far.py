@@ -152,6 +152,21 @@ async def test_a_run_on_another_host_is_measured_there(remote: Remote) -> None:
     }
 
 
+@pytest.mark.parametrize("remote", ["asyncssh"], indirect=True)
+async def test_an_address_is_asked_from_the_host_that_is_named(remote: Remote) -> None:
+    await remote.start()
+    url = f"http://127.0.0.1:{remote.port}"
+    async with open_side(url, "candidate", Opening("box"), GENERATION) as opened:
+        conditions = opened.side.conditions
+        begun = remote.far_sides()
+        async for arms in measure([opened.side], make_plan("a", "b")):
+            (arm,) = arms
+
+    assert (conditions.client, opened.host, opened.url) == ("host", "box", url)
+    assert len(begun) == 1
+    assert [one.error for one in arm.cells[0].requests] == [None, None]
+
+
 async def test_the_key_in_the_servers_command_is_found_on_the_host(remote: Remote) -> None:
     run = await remote.start("--api-key", "sk-of-the-host")
     async with open_side(run.label.id, "candidate", Opening("box"), GENERATION) as opened:

@@ -11,7 +11,12 @@ from firedup.probe.url import ServerUrl
 
 
 class Asker(Protocol):
-    """Asks one server. Neither method raises for what the server or the network does."""
+    """Asks one server. Neither method raises for what the server or the network does.
+
+    `ahead`: how many requests of one stream may be handed over at a time, with `Call.at_most`.
+    """
+
+    ahead: int
 
     @property
     def url(self) -> ServerUrl:

@@ -16,6 +16,8 @@ class Call:
 
     `due_ns`: when it was to be sent by the monotonic clock; an open loop counts waiting for the
     client as waiting. `keeps_gaps`: the time between tokens is wanted too, where it can be known.
+    `at_most`: of all that say so, so many are under way at a time; a client on the server's host
+    sees to it, since more may have been handed to it.
     """
 
     path: str
@@ -27,6 +29,7 @@ class Call:
     block: int = 0
     keeps_gaps: bool = False
     turn: int = 1
+    at_most: int | None = None
 
 
 def make_call(
@@ -40,6 +43,7 @@ def make_call(
     block: int = 0,
     keeps_gaps: bool = False,
     turn: int = 1,
+    at_most: int | None = None,
 ) -> Call:
     """The call that asks the route `path` for the answer to `prompt`."""
     body = build_body(path, model, prompt.messages, prompt.text, generation)
@@ -53,6 +57,7 @@ def make_call(
         block,
         keeps_gaps,
         turn,
+        at_most,
     )
 
 

@@ -58,6 +58,8 @@ class Client:
     nowhere. Use it with `async with`.
     """
 
+    ahead = 1
+
     def __init__(
         self,
         url: ServerUrl,

@@ -6,6 +6,7 @@ import asyncio
 import base64
 import json
 import os
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import asdict
 from functools import partial
 from time import monotonic_ns
@@ -39,12 +40,14 @@ async def _serve(key: str | None) -> None:
         order = json.loads(await reader.readline())
         secret = order["key"] or key
         held = ApiKey(secret) if secret else None
-        client = Client(ServerUrl(**order["url"]), key=held, trust=Trust(is_blind=True))
+        trust = Trust(None, order["is_blind"], order["pem"])
+        client = Client(ServerUrl(**order["url"]), key=held, trust=trust)
     except FiredupError as error:
         _say(writer, {"failed": error.what})
         return
     _say(writer, {"now_ns": monotonic_ns()})
     tasks: dict[int, asyncio.Task[None]] = {}
+    gates: dict[int, asyncio.Semaphore] = {}
     async with client:
         while line := await reader.readline():
             message = json.loads(line)
@@ -53,7 +56,8 @@ async def _serve(key: str | None) -> None:
                 if number in tasks:
                     tasks[number].cancel()
                 continue
-            task = tasks[number] = loop.create_task(_answer(client, writer, message))
+            gate = _gate(gates, message.get("complete", {}).get("at_most"))
+            task = tasks[number] = loop.create_task(_answer(client, writer, message, gate))
             task.add_done_callback(partial(_forget, tasks, number))
         for task in tuple(tasks.values()):
             task.cancel()
@@ -63,9 +67,25 @@ def _forget(tasks: dict[int, asyncio.Task[None]], number: int, _: asyncio.Task[N
     del tasks[number]
 
 
-async def _answer(client: Client, writer: asyncio.WriteTransport, message: dict[str, Any]) -> None:
+def _gate(
+    gates: dict[int, asyncio.Semaphore], at_most: int | None
+) -> AbstractAsyncContextManager[None]:
+    """Lets so many through at a time, in the order in which they came."""
+    if at_most is None:
+        return nullcontext()
+    return gates.setdefault(at_most, asyncio.Semaphore(at_most))
+
+
+async def _answer(
+    client: Client,
+    writer: asyncio.WriteTransport,
+    message: dict[str, Any],
+    gate: AbstractAsyncContextManager[None],
+) -> None:
     try:
-        answer = await _ask(client, message)
+        async with gate:
+            _say(writer, {"id": message["id"], "begun": True})
+            answer = await _ask(client, message)
     except Exception as error:  # noqa: BLE001 - whoever waits for the answer is to be told
         _say(writer, {"id": message["id"], "fault": type(error).__name__})
     else:

@@ -25,6 +25,7 @@ from firedup.probe.call import Call
 from firedup.probe.client import Fetched
 from firedup.probe.farzip import far_command, far_program
 from firedup.probe.key import ApiKey
+from firedup.probe.tls import Trust
 from firedup.probe.url import ServerUrl
 
 # A request that is to be sent while there is no link waits so long for the next one.
@@ -35,25 +36,40 @@ class _LostError(Exception):
     """There is no answer, and why."""
 
 
+class _UnsentError(_LostError):
+    """The link broke before the server was asked."""
+
+
 class FarClient:
     """As `Client`, but what it measures is measured on the host, by its clock.
 
     `serve` starts the far side and carries what is asked to it, for as long as a link lasts; `up`
     is set while it can be asked. Its times are moved by a constant into this machine's clock. The
     key is `key`, else what the host finds by `key_from`, which then stays there. Certificates are
-    not checked, as for all that the agent asks: client and server are on one host.
+    checked there: by `trust`, whose own authorities are sent along, else by the host's.
     """
 
+    # Of each stream a request waits on the host behind the one that is answered, so that the
+    # stream does not rest while a message goes to and fro.
+    ahead = 2
+
     def __init__(
-        self, url: ServerUrl, *, key: ApiKey | None = None, key_from: KeySource | None = None
+        self,
+        url: ServerUrl,
+        *,
+        key: ApiKey | None = None,
+        key_from: KeySource | None = None,
+        trust: Trust | None = None,
     ) -> None:
         self.url = url
+        self._trust = (trust or Trust()).carried()
         self.up = asyncio.Event()
         self._key = key
         self._key_from = key_from if key is None else None
         self._numbers = count(1)
         self._outgoing: asyncio.Queue[bytes] = asyncio.Queue()
         self._pending: dict[int, asyncio.Future[dict[str, Any]]] = {}
+        self._begun: set[int] = set()  # of these, those that the far side has sent to the server
         self._shift_ns = 0
         self._ended: str | None = None
 
@@ -79,9 +95,10 @@ class FarClient:
                 self.up.clear()
                 writing.cancel()
                 await asyncio.wait((writing,))
-                for waiting in self._pending.values():
+                for number, waiting in self._pending.items():
                     if not waiting.done():
-                        waiting.set_exception(_LostError(why))
+                        is_sent = number in self._begun
+                        waiting.set_exception((_LostError if is_sent else _UnsentError)(why))
 
     def give_up(self, why: str) -> None:
         """Nothing will serve any more, for that reason."""
@@ -122,7 +139,20 @@ class FarClient:
         return Fetched(answer["status"], base64.b64decode(answer["body"]), answer["error"])
 
     async def _ask(self, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-        """The far side's answer. Cancelling it cancels the request there."""
+        """The far side's answer. Cancelling it cancels the request there.
+
+        What was not sent to the server when a link broke goes over the next one.
+        """
+        while True:
+            number = next(self._numbers)
+            try:
+                return await self._ask_once(number, make)
+            except _UnsentError:
+                continue  # which waits for the next link, or hears that there is none
+            finally:
+                self._begun.discard(number)
+
+    async def _ask_once(self, number: int, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         if self._ended is None:
             try:
                 async with asyncio.timeout(LINK_WAIT_S):
@@ -131,7 +161,7 @@ class FarClient:
                 raise _LostError("there is no link to the host") from None
         if self._ended is not None:
             raise _LostError(self._ended)
-        number, outgoing = next(self._numbers), self._outgoing
+        outgoing = self._outgoing
         waiting: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
         self._pending[number] = waiting
         outgoing.put_nowait(_line({"id": number, **make()}))
@@ -164,14 +194,17 @@ class FarClient:
         waiting = self._pending.get(said["id"])
         if waiting is None or waiting.done():
             return  # it was cancelled meanwhile
-        if "fault" in said:
+        if "begun" in said:
+            self._begun.add(said["id"])
+        elif "fault" in said:
             waiting.set_exception(_LostError(f"the client on the host failed: {said['fault']}"))
         else:
             waiting.set_result(said["answer"])
 
     def _order(self) -> dict[str, Any]:
         key = self._key.hand_over() if self._key is not None else None
-        return {"url": asdict(self.url), "key": key}
+        trust = {"pem": self._trust.pem, "is_blind": self._trust.is_blind}
+        return {"url": asdict(self.url), "key": key, **trust}
 
     def _shifted(self, request: Request) -> Request:
         def shift(at_ns: int | None) -> int | None:

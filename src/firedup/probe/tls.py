@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import re
 import ssl
 from dataclasses import dataclass
 from pathlib import Path
 
 from firedup.core.error import UsageError
 
+# The rest of such a file may be a private key, which stays where it is.
+_CERTIFICATE = re.compile(r"-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----")
+
 
 @dataclass(frozen=True, slots=True)
 class Trust:
     """Which certificates are believed: the system's authorities, or those of `ca_file` alone.
 
-    `is_blind` believes any, which a figure from a measurement survives and a secret does not.
+    `pem` are certificates themselves, from elsewhere. `is_blind` believes any, which a figure from
+    a measurement survives and a secret does not.
     """
 
     ca_file: Path | None = None
     is_blind: bool = False
+    pem: str | None = None
 
     @property
     def note(self) -> str | None:
@@ -25,6 +31,14 @@ class Trust:
         if self.is_blind:
             return "the server's certificate is not checked: whoever is on the way may read along"
         return None
+
+    def carried(self) -> Trust:
+        """The same for another machine, which does not have the file. UsageError as for it."""
+        if self.ca_file is None:
+            return self
+        make_context(Trust(self.ca_file))
+        held = self.ca_file.read_text(encoding="utf-8", errors="replace")
+        return Trust(None, self.is_blind, "\n".join(_CERTIFICATE.findall(held)))
 
 
 def make_context(trust: Trust) -> ssl.SSLContext:
@@ -35,7 +49,8 @@ def make_context(trust: Trust) -> ssl.SSLContext:
         context.verify_mode = ssl.CERT_NONE
         return context
     try:
-        return ssl.create_default_context(cafile=str(trust.ca_file) if trust.ca_file else None)
+        file = str(trust.ca_file) if trust.ca_file else None
+        return ssl.create_default_context(cafile=file, cadata=trust.pem)
     except (OSError, ssl.SSLError) as error:
         raise UsageError(
             f"the certificates of {trust.ca_file} cannot be used",

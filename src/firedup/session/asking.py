@@ -1,4 +1,4 @@
-"""Whoever asks the server of a run: a client on its own host, else one through a tunnel."""
+"""Whoever asks a server: a client on the server's own host, else one here or through a tunnel."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from firedup.probe.farclient import FarClient
 from firedup.probe.farpython import find_python
 from firedup.probe.farzip import OLDEST
 from firedup.probe.key import ApiKey
-from firedup.probe.target import Target, make_target
+from firedup.probe.target import make_target
 from firedup.probe.tls import Trust
 from firedup.probe.url import ServerUrl
 from firedup.profile.load import load_catalogue
@@ -52,7 +52,15 @@ async def open_asker(
             yield near, "direct"
             return
         try:
-            far = await stack.enter_async_context(_far(agent, run, target, url, key, say))
+            server = run.state.server
+            far = await stack.enter_async_context(
+                open_far(
+                    agent,
+                    FarClient(url, key=key, key_from=target.key, trust=trust),
+                    say,
+                    server_pid=server.pid if server else None,
+                )
+            )
         except LinkError:
             raise
         except FiredupError as error:
@@ -67,21 +75,17 @@ async def open_asker(
 
 
 @asynccontextmanager
-async def _far(
-    agent: Agent,
-    run: Run,
-    target: Target,
-    url: ServerUrl,
-    key: ApiKey | None,
-    say: Callable[[str], None],
+async def open_far(
+    agent: Agent, client: FarClient, say: Callable[[str], None], *, server_pid: int | None = None
 ) -> AsyncIterator[FarClient]:
-    """A client on the host. FiredupError when it does not start there."""
-    server = run.state.server
-    python = await find_python(agent, server_pid=server.pid if server else None)
+    """`client` with its far side on the host. FiredupError when that does not start there.
+
+    The server's own interpreter will do, where `server_pid` is known.
+    """
+    python = await find_python(agent, server_pid=server_pid)
     if python is None:
         oldest = ".".join(map(str, OLDEST))
         raise HostError(f"{agent.host.name} has no Python {oldest} or later for the client")
-    client = FarClient(url, key=key, key_from=target.key)
     serving = asyncio.ensure_future(_serve(client, agent, python, say))
     rising = asyncio.ensure_future(client.up.wait())
     try:

@@ -156,14 +156,18 @@ class _Asking:
         waiting = iter(prompts)
         async with asyncio.TaskGroup() as group:
             if self.load.rate is None:
-                for _ in range(min(self.load.concurrency, len(prompts))):
+                ahead = 1 if self._looks_between else self.side.client.ahead
+                for _ in range(min(self.load.concurrency * ahead, len(prompts))):
                     group.create_task(self._work(waiting))
             else:
                 await self._offer(group, waiting, self.load.rate)
         return self.answered
 
     async def _work(self, waiting: Iterator[Prompt]) -> None:
-        """One of the streams of a closed loop: the next request when the last is answered."""
+        """One of the streams of a closed loop: the next request when the last is answered.
+
+        A client elsewhere is told the next ones beforehand, and waits with them itself.
+        """
         failures = 0
         for prompt in waiting:
             failures = failures + 1 if await self._converse(prompt, None) else 0
@@ -204,11 +208,19 @@ class _Asking:
             is_warm_up=self.is_warm_up,
             block=self.block,
             turn=turn,
+            at_most=self.load.concurrency if self.load.rate is None else None,
         )
         request = await self._complete(call)
         self.answered.append(request)
         self.tell(request)
         return request
+
+    @property
+    def _looks_between(self) -> bool:
+        """Whether the server's counters are to be looked at between two requests."""
+        served, load = self.side.served, self.load
+        is_alone = load.concurrency == 1 and load.rate is None
+        return is_alone and not served.counts_requests and served.info.speculates is not False
 
     async def _complete(self, call: Call) -> Request:
         """The answer; where nothing else is asked meanwhile, with what the server's counters say.
@@ -216,8 +228,7 @@ class _Asking:
         They are believed when they rose by this request's own tokens and no others.
         """
         client, served = self.side.client, self.side.served
-        is_alone = self.load.concurrency == 1 and self.load.rate is None
-        if not is_alone or served.counts_requests or served.info.speculates is False:
+        if not self._looks_between:
             return await client.complete(call)
         before = await take_look(client, served)
         request = await client.complete(call)

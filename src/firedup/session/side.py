@@ -10,13 +10,15 @@ from dataclasses import dataclass, replace
 from firedup.core.measure.completion import Generation
 from firedup.core.measure.measured import Conditions
 from firedup.core.measure.simulated import find_simulation
+from firedup.host.address import parse_host
 from firedup.probe.asker import Asker
 from firedup.probe.client import Client
+from firedup.probe.farclient import FarClient
 from firedup.probe.key import ApiKey
 from firedup.probe.served import Served, ask_served
 from firedup.probe.tls import Trust
 from firedup.probe.url import parse_url
-from firedup.session.asking import open_asker
+from firedup.session.asking import open_asker, open_far
 from firedup.session.open import open_host
 from firedup.session.probing import Side
 from firedup.session.registry import Run, find_run
@@ -61,27 +63,45 @@ async def open_side(
 ) -> AsyncIterator[OpenedSide]:
     """The server that `text` names, asked what it is. UsageError when it cannot be asked.
 
-    The server of a run on another host is asked by a client there; where none can run, through a
-    tunnel, which its times then include.
+    With another host it is asked by a client there, an address as that host understands it. Where
+    none can run, a run's server is asked through a tunnel, which its times then include.
     """
     async with AsyncExitStack() as stack:
-        run: Run | None = None
-        through, host = "direct", "local"
-        client: Asker
-        if is_address(text):
-            client = Client(parse_url(text), key=opening.key, trust=opening.trust)
-            await stack.enter_async_context(client)
-        else:
-            agent = await stack.enter_async_context(open_host(opening.host))
-            run, host = await find_run(agent, text), agent.host.name
-            client, through = await stack.enter_async_context(
-                open_asker(agent, run, key=opening.key, trust=opening.trust, say=opening.say)
-            )
+        reached = await _reach(stack, text, opening)
+        run, client = reached.run, reached.client
         engine = opening.engine or (run.spec.engine if run else None)
         has_key = opening.key is not None
         served = _with_simulation(await ask_served(client, engine=engine, has_key=has_key), run)
-        conditions = conditions_of(served, generation, run, host=host, through=through)
-        yield OpenedSide(Side(name, client, served, conditions), str(client.url), host, run)
+        conditions = conditions_of(served, generation, run, host=reached.host, through=reached.by)
+        yield OpenedSide(Side(name, client, served, conditions), str(client.url), reached.host, run)
+
+
+@dataclass(frozen=True, slots=True)
+class _Reached:
+    """Who asks a server, by which way, and from which host."""
+
+    client: Asker
+    by: str = "direct"
+    host: str = "local"
+    run: Run | None = None
+
+
+async def _reach(stack: AsyncExitStack, text: str, opening: Opening) -> _Reached:
+    key, trust = opening.key, opening.trust
+    if is_address(text) and parse_host(opening.host).is_local:
+        near = Client(parse_url(text), key=key, trust=trust)
+        return _Reached(await stack.enter_async_context(near))
+    agent = await stack.enter_async_context(open_host(opening.host))
+    host = agent.host.name
+    if is_address(text):
+        far = FarClient(parse_url(text), key=key, trust=trust)
+        return _Reached(
+            await stack.enter_async_context(open_far(agent, far, opening.say)), "host", host
+        )
+    run = await find_run(agent, text)
+    asking = open_asker(agent, run, key=key, trust=trust, say=opening.say)
+    client, by = await stack.enter_async_context(asking)
+    return _Reached(client, by, host, run)
 
 
 def _with_simulation(served: Served, run: Run | None) -> Served:
@@ -96,7 +116,7 @@ def _with_simulation(served: Served, run: Run | None) -> Served:
 def conditions_of(
     served: Served, generation: Generation, run: Run | None, *, host: str, through: str
 ) -> Conditions:
-    """What a measurement of this server will hold for."""
+    """What a measurement of this server will hold for. An address does not tell the `host`."""
     found = Conditions(
         engine=served.info.engine,
         version=served.info.version,
