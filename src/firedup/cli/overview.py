@@ -25,6 +25,7 @@ SECTIONS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
     (
         "Decide about a drafter",
         (
+            ("check", "say whether a drafter fits its target, from files alone"),
             ("probe", "measure acceptance and speed, against a baseline"),
             ("compare", "hold two measurements against each other"),
             ("speedup", "say what a drafter's figures mean, by arithmetic alone"),

@@ -46,6 +46,12 @@ def _describe(name: str) -> Described:
     return Described(name, ids, rest.strip(), module.check)
 
 
+def page_of(ident: str) -> str | None:
+    """The page about a finding, in the documentation; None for an id that no check has."""
+    known = any(ident in one.ids for one in all_checks())
+    return f"docs/reference/checks/{ident}.md" if known else None
+
+
 def judge(case: Case) -> tuple[tuple[CheckFinding, ...], tuple[tuple[str, str], ...]]:
     """The findings, worst first, and the checks that could not be made, each with the reason."""
     found: list[CheckFinding] = []

@@ -1,0 +1,71 @@
+"""`firedup check`: whether a drafter fits its target, told from files alone."""
+
+from __future__ import annotations
+
+import click
+
+from firedup.cli import option
+from firedup.cli.command import command as make_command
+
+
+@make_command(
+    "check",
+    example="""
+    firedup check ~/models/Kimi-K2.5 ~/models/kimi-k25-eagle3 --engine sglang
+    firedup check box:/data/target box:/data/draft --engine-version 0.5.9 --tp 8
+    firedup check --run kimi
+    """,
+)
+@click.argument("target", required=False)
+@click.argument("draft", required=False)
+@option.engine
+@click.option("--engine-version", "version", metavar="V", help="Its version, such as 0.5.9.")
+@click.option("--tp", type=click.IntRange(1, 4096), metavar="N", help="Ranks that share a layer.")
+@click.option(
+    "--command",
+    "launch",
+    metavar="TEXT",
+    help="The launch command, whose flags are judged too; it also names what is not given.",
+)
+@click.option("--run", metavar="RUN", help="A run, whose command and files are judged.")
+@option.host
+@option.json
+@click.option("--all", "has_all", is_flag=True, help="Show the evidence of every finding.")
+@option.colour
+def command(
+    *,
+    target: str | None,
+    draft: str | None,
+    engine: str | None,
+    version: str | None,
+    tp: int | None,
+    launch: str | None,
+    run: str | None,
+    host: str | None,
+    as_json: bool,
+    has_all: bool,
+    no_color: bool,
+) -> int:
+    """Say whether a drafter fits its target before a server is started for minutes.
+
+    TARGET and DRAFT are folders or GGUF files, on another host as HOST:/path. Only headers, small
+    files and a few rows are read, where they lie. The exit status is 1 when the server would crash
+    or accept less than it could, else 0.
+    """
+    from firedup.cli.checked import check_asked
+    from firedup.cli.paper import choose_output
+    from firedup.view.checked import record_checked, render_checked
+    from firedup.view.record import render_json
+
+    checked = check_asked(
+        (target, draft), engine=engine, version=version, tp=tp, launch=launch, run=run, host=host
+    )
+    if as_json:
+        from firedup.drafter.judge import page_of
+
+        pages = {one.id: page_of(one.id) for one in checked.findings}
+        click.echo(render_json(record_checked(checked, pages)))
+    else:
+        paper = choose_output(no_color=no_color)
+        click.echo(render_checked(checked, paper, has_all=has_all), color=True)
+    return checked.exit_status
