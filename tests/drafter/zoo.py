@@ -11,7 +11,7 @@ import json
 import random
 import struct
 from array import array
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -45,6 +45,8 @@ class Model:
     files: dict[str, Any] = field(default_factory=dict)
     shards: int = 1
     folder: str = "model"
+    cut: list[str] = field(default_factory=list)  # files of which only half is written
+    absent: list[str] = field(default_factory=list)  # files that are not written
 
 
 @dataclass
@@ -222,23 +224,32 @@ def mla_config(architecture: str, layers: int, **more: Any) -> Config:
 def write(model: Model, folder: Path) -> Path:
     """Write the files of `model` into `folder`, which is made."""
     folder.mkdir(parents=True, exist_ok=True)
+    for name, data in {**_weight_files(model), **_other_files(model)}.items():
+        if name not in model.absent:
+            whole = len(data) // 2 if name in model.cut else len(data)
+            (folder / name).write_bytes(data[:whole])
+    return folder
+
+
+def _other_files(model: Model) -> dict[str, bytes]:
+    files = {}
     for name, content in {"config.json": model.config, **model.files}.items():
-        is_bytes = isinstance(content, bytes)
-        text = content if isinstance(content, str) else "" if is_bytes else json.dumps(content)
-        (folder / name).write_bytes(content if is_bytes else text.encode())
-    names = list(model.tensors)
+        text = content if isinstance(content, str | bytes) else json.dumps(content)
+        files[name] = text.encode() if isinstance(text, str) else text
+    return files
+
+
+def _weight_files(model: Model) -> dict[str, bytes]:
     if model.shards == 1:
-        (folder / "model.safetensors").write_bytes(safetensors(model.tensors))
-        return folder
-    weight_map = {}
+        return {"model.safetensors": safetensors(model.tensors)}
+    files, weight_map, names = {}, {}, list(model.tensors)
     for shard in range(model.shards):
         part = {name: model.tensors[name] for name in names[shard :: model.shards]}
         file = f"model-{shard + 1:05}-of-{model.shards:05}.safetensors"
-        (folder / file).write_bytes(safetensors(part))
+        files[file] = safetensors(part)
         weight_map |= dict.fromkeys(part, file)
     index = {"metadata": {"total_size": 0}, "weight_map": weight_map}
-    (folder / "model.safetensors.index.json").write_text(json.dumps(index))
-    return folder
+    return files | {"model.safetensors.index.json": json.dumps(index).encode()}
 
 
 def safetensors(tensors: dict[str, Raw]) -> bytes:
@@ -258,6 +269,3 @@ def write_pair(pair: Pair, folder: Path) -> tuple[Path, Path]:
     """Write both; returns the target's folder and the drafter's."""
     target = write(pair.target, folder / pair.target.folder)
     return target, write(pair.draft, folder / pair.draft.folder)
-
-
-MakePair = Callable[[], Pair]
