@@ -27,6 +27,9 @@ def check(case: Case) -> Iterator[CheckFinding]:
     columns = fc.shape[1]
     if columns == streams * width:
         return
+    if (facts.target_hidden or facts.hidden) != width and columns % width:
+        return  # hidden_size says it
+    ids, key = facts.layer_ids, facts.layer_ids_key
     whole = columns % width == 0
     fits = f", which is {columns // width} × {width:,}" if whole else ""
     yield CheckFinding(
@@ -37,7 +40,7 @@ def check(case: Case) -> Iterator[CheckFinding]:
         (
             tensor_evidence(case.draft, fc),
             config_evidence(case.target, "hidden_size", width),
-            config_evidence(case.draft, facts.layer_ids_key or "layer ids", _ids(case)),
+            *([config_evidence(case.draft, key, list(ids or ()))] if key else []),
         ),
         (
             sglang(Harm.CRASH, "loading fc or the first draft step ends with a shape error"),
@@ -48,8 +51,3 @@ def check(case: Case) -> Iterator[CheckFinding]:
         if whole and facts.kind == "eagle3"
         else "Use a drafter that was made for this target.",
     )
-
-
-def _ids(case: Case) -> str | None:
-    ids = case.draft_facts.layer_ids
-    return None if ids is None else str(list(ids))

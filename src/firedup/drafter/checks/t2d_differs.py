@@ -12,6 +12,7 @@ from firedup.core.checked import CheckFinding, Harm
 from firedup.core.model import Evidence
 from firedup.drafter.case import Case
 from firedup.drafter.expected import held
+from firedup.drafter.rowfit import LIKELY, similarity_of_structure
 from firedup.drafter.tell import everywhere, some, tensor_evidence
 from firedup.drafter.vocabmap import holds_ids, is_arange, read_offsets
 
@@ -37,6 +38,11 @@ def check(case: Case) -> Iterator[CheckFinding]:
     if fewer := sorted(led - said):
         evidence.append(Evidence("file", f"in d2t, but not marked: {some(fewer)}"))
     share = len(led & said) / max(1, len(led))
+    samples = case.samples
+    fit = similarity_of_structure(samples.draft_head, samples.target_head, d2t, vocab)
+    is_proven = fit is not None and fit >= LIKELY
+    if fit is not None:
+        evidence.append(Evidence("file", f"the head's rows go with d2t at {fit:.2f} of 1"))
     yield CheckFinding(
         ID,
         Harm.RISK,
@@ -44,6 +50,8 @@ def check(case: Case) -> Iterator[CheckFinding]:
         f"t2d and d2t are of different maps: they have {share:.0%} of the tokens in common.",
         tuple(evidence),
         everywhere(Harm.RISK, "does not read t2d; one of the two maps is not this head's"),
-        "Find out which of the two is the training's; --fix makes t2d from d2t.",
-        fixable=True,
+        "The head's rows speak for d2t; --fix makes t2d of it."
+        if is_proven
+        else "Find out which of the two is the training's.",
+        fixable=is_proven,
     )

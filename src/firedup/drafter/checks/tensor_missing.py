@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from firedup.core.checked import CheckFinding, Harm
 from firedup.core.model import Evidence
+from firedup.drafter.canonical import canonical_name
 from firedup.drafter.case import Case
 from firedup.drafter.expected import expected_tensors, held, is_split
 from firedup.drafter.rename import renames_of
@@ -39,8 +40,7 @@ def check(case: Case) -> Iterator[CheckFinding]:
     expected = expected_tensors(case)
     if not missing or expected is None:
         return
-    renames = renames_of(case)
-    found = {wanted: name for name, wanted in renames.items()}
+    found = {canonical_name(wanted): name for name, wanted in renames_of(case).items()}
     evidence = [
         Evidence("file", f"{file_of(case.draft, _file(case))}: {_line(name, expected.required)}")
         for name in missing[:8]

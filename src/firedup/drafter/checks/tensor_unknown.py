@@ -24,9 +24,7 @@ def check(case: Case) -> Iterator[CheckFinding]:
         return
     renames = renames_of(case)
     evidence = tuple(
-        tensor_evidence(
-            case.draft, tensor, f"would be {renames[tensor.name]}" * (tensor.name in renames)
-        )
+        tensor_evidence(case.draft, tensor, _meant(renames.get(tensor.name)))
         for tensor in unknown[:8]
     )
     only_biases = all(tensor.name.endswith(".bias") for tensor in unknown)
@@ -53,3 +51,7 @@ def check(case: Case) -> Iterator[CheckFinding]:
         else "Export the drafter again, or remove what its engine cannot use.",
         fixable=len(renames) >= len(unknown),
     )
+
+
+def _meant(wanted: str | None) -> str:
+    return f"would be {wanted}" if wanted else ""
