@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from firedup.host.agent.proc import Files, Stat
+from firedup.host.agent.look import Files, Stat
 from firedup.host.link import Agent
 from firedup.host.process import watch_tree
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from firedup.core.machine import Disk, Gpu, GroupMemory, OpenFile
 from firedup.core.model import Acceptance, Ownership, Process, ServerSpec
 
 
@@ -12,6 +13,7 @@ class Begun:
     """A run begins to be watched. `pid` is None until the server's process is known.
 
     `is_launched` says that firedup started the server (so that its exit will be seen).
+    `stage_limits` are the user's own limits, in seconds by the name of a stage.
     """
 
     at_ns: int
@@ -22,6 +24,7 @@ class Begun:
     is_launched: bool = False
     log: str | None = None
     starts_anew: bool = False  # what the log told so far is about an earlier start
+    stage_limits: tuple[tuple[str, float], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +66,10 @@ class Sample:
     ports on which a process of the tree listens. `log_dev` and `log_ino` name the file that the log
     is, `log_head` and `log_tail` are the CRC-32 of its first and its last 256 bytes. `log_turn`
     counts up when the log does not hold any more what it held at the sample before.
+
+    `disks`, `group`, `gpus` and `files` are there only when they have changed since they were told
+    last. `files` are those of a checkpoint that silent processes read. `kernel` are the kernel's
+    own words about processes that are gone.
     """
 
     at_ns: int
@@ -77,6 +84,11 @@ class Sample:
     log_head: int | None = None
     log_tail: int | None = None
     log_turn: int | None = None
+    disks: tuple[Disk, ...] = ()
+    group: GroupMemory | None = None
+    gpus: tuple[Gpu, ...] = ()
+    files: tuple[OpenFile, ...] = ()
+    kernel: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +96,8 @@ class Exited:
     """The server's main process ended. `code` and `signal` are None when nobody reaped it.
 
     `oom_killed`: True or False when the cgroup's counter says so, else None. `survivors` are pids
-    of the server's tree that live on. `error` says why nobody saw how it ended.
+    of the server's tree that live on. `error` says why nobody saw how it ended. `kernel` are the
+    kernel's own words about processes of the tree.
     """
 
     at_ns: int
@@ -95,6 +108,7 @@ class Exited:
     oom_killed: bool | None = None
     survivors: tuple[int, ...] = ()
     error: str | None = None
+    kernel: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

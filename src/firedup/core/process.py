@@ -7,7 +7,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """One process of the server's tree at a sample."""
+    """One process of the server's tree at a sample.
+
+    `threads` is None in samples that were taken before more than CPU time, reads and memory was
+    noted. `shared_bytes` are resident bytes of files and shared memory. `title` is what a program
+    calls itself, where that is longer than the kernel's `name`.
+    """
 
     pid: int
     start_ticks: int
@@ -19,3 +24,8 @@ class Process:
     read_bytes: int | None = None
     write_bytes: int | None = None
     wait_channel: str | None = None
+    minor_faults: int | None = None
+    major_faults: int | None = None
+    shared_bytes: int | None = None
+    threads: int | None = None
+    title: str | None = None

@@ -4,12 +4,13 @@ import os
 import signal
 import time
 
+from firedup.host.agent.around import Around
 from firedup.host.agent.logfile import LogMarks
+from firedup.host.agent.look import Stat
 from firedup.host.agent.memory import Group, memory_available
 from firedup.host.agent.poller import Poller
 from firedup.host.agent.port import Ports
 from firedup.host.agent.proc import (
-    Stat,
     Tree,
     describe_process,
     find_process,
@@ -199,7 +200,13 @@ def _own_session(server: "dict[str, int] | None") -> int:
     return 0 if is_other else server["pid"]
 
 
-def take_sample(tree: Tree, ports: Ports, group: Group, log: "LogMarks | None") -> "dict[str, Any]":
+def take_sample(
+    tree: Tree,
+    ports: Ports,
+    group: Group,
+    log: "LogMarks | None",
+    around: "Around | None" = None,
+) -> "dict[str, Any]":
     """One `Sample` of a process tree; `log_size` is -1 without a log."""
     processes = tree.sample()
     sample = {"at_ns": boottime_ns(), "wall_ns": wall_ns(), "log_size": -1}  # type: dict[str, Any]
@@ -209,6 +216,8 @@ def take_sample(tree: Tree, ports: Ports, group: Group, log: "LogMarks | None") 
     sample["ports"] = ports.sample([p["pid"] for p in processes])
     sample["memory_available_bytes"] = memory_available()
     sample["oom_kills"] = group.oom_kills()
+    if around is not None:
+        around.add_to(sample, group)
     return sample
 
 
@@ -248,12 +257,14 @@ class WatchTree(Stream):
         self.ports = Ports(stat.pid)
         self.group = Group(stat.pid)
         self.marks = _marks_of(self.args)
+        log = self.args.get("log")
+        self.around = Around([os.path.dirname(os.path.abspath(log))] if log else [])
 
     def produce(self, room: int) -> "tuple[int, bytes] | None":
         """The sample that is due."""
         if self.due is not None:
             return None
-        sample = take_sample(self.tree, self.ports, self.group, self.marks)
+        sample = take_sample(self.tree, self.ports, self.group, self.marks, self.around)
         if not sample["processes"]:
             return self.end({"at_ns": sample["at_ns"]})
         self.due = time.monotonic() + self.every_s
@@ -262,3 +273,4 @@ class WatchTree(Stream):
     def close(self) -> None:
         """Closes the files of the processes."""
         self.tree.close()
+        self.around.close()

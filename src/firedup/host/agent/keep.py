@@ -7,10 +7,12 @@ import signal
 import time
 
 from firedup.host.agent.act import take_sample
+from firedup.host.agent.around import Around
 from firedup.host.agent.begin import become_server
 from firedup.host.agent.carried import Carried
 from firedup.host.agent.file import make_folder
 from firedup.host.agent.judge import Judge
+from firedup.host.agent.kernel import KernelLog
 from firedup.host.agent.logfile import LogMarks, open_log
 from firedup.host.agent.memory import Group, host_oom_kills
 from firedup.host.agent.port import Ports
@@ -69,6 +71,8 @@ class Keeper:
 
     def _launch(self) -> "dict[str, Any] | None":
         """None when the server's program runs, else what went wrong."""
+        self.kernel = KernelLog()
+        self.members = []  # type: list[dict[str, Any]]  # the processes of the newest sample
         self.group = Group()
         self.kills = (self.group.oom_kills(), host_oom_kills())
         try:
@@ -156,6 +160,7 @@ class Keeper:
         self.tree = Tree(self.pid, self.start_ticks, os.getpid(), self.helpers.pids)
         self.ports = Ports(self.pid)
         self.judge = Judge(self.folder, self.manifest, self.log_start, self.helpers)
+        self.around = Around([self.folder, os.path.dirname(self.log)])
         next_s = time.monotonic()
         while not self.record.is_settled() or self.has_children or self.judge.bell.is_waiting:
             if self.has_children:
@@ -169,10 +174,15 @@ class Keeper:
         if self.carried.is_meant:
             sight = self.carried.sight()
         try:
-            sample = take_sample(*sight, self.marks)
+            sample = take_sample(*sight, self.marks, self.around)
         except OSError as error:  # such as no file left to open on this host
             self.record.complain(f"sample not taken: {error}")
             return
+        before, self.members = self.members, sample["processes"]
+        if {process["pid"] for process in before} - {process["pid"] for process in self.members}:
+            said = self.kernel.look(before)
+            if said:
+                sample["kernel"] = said
         self.record.add_sample(sample)
         self.judge.take_sample(sample)
 
@@ -227,6 +237,7 @@ class Keeper:
             code, number = failure["code"], None  # type: int | None, int | None
             self.ended = (boottime_ns(), wall_ns())
         else:
+            self.kernel.look(self.members)
             status = self.status or 0
             code = os.WEXITSTATUS(status) if os.WIFEXITED(status) else None
             number = os.WTERMSIG(status) if os.WIFSIGNALED(status) else None
@@ -245,6 +256,8 @@ class Keeper:
             "wall_ns": self.ended[1],
             "error": failure["error"] if failure is not None else None,
         }
+        if self.kernel.lines:
+            value["kernel"] = self.kernel.lines
         value.update(self.carried.read().get("end") or {})
         value.update(self.marks.look(self.pid))
         self.record.owe("exit.json", value)
@@ -253,6 +266,8 @@ class Keeper:
 
     def _oom_killed(self) -> "bool | None":
         """By the counters since the launch: the group's says yes, the whole host's can say no."""
+        if self.kernel.tells_oom_kill():
+            return True
         before, host_before = self.kills
         after, host_after = self.group.oom_kills(), host_oom_kills()
         if before is not None and after is not None:

@@ -54,8 +54,39 @@ class Group:
         if not self.folders:
             return None
         name = "memory.events" if self.version == 2 else "memory.oom_control"
+        return self._read_field(name, b"oom_kill ")
+
+    def memory(self) -> "dict[str, Any] | None":
+        """Bytes used, the own limit, and how often that was run into; None without a group.
+
+        Page cache counts as used, and is dropped before the limit hurts.
+        """
+        if not self.folders:
+            return None
+        names = ("memory.usage_in_bytes", "memory.limit_in_bytes")
+        if self.version == 2:
+            names = ("memory.current", "memory.max")
+        used, limit = (self._read_number(name) for name in names)
+        if used is None:
+            return None
+        found = {"used_bytes": used}
+        if limit is not None and limit < _NO_LIMIT:
+            found["limit_bytes"] = limit
+        if self.version == 2:
+            events = self._read_field("memory.events", b"max ")
+        else:
+            events = self._read_number("memory.failcnt")
+        if events:
+            found["limit_events"] = events
+        return found
+
+    def _read_number(self, name: str) -> "int | None":
+        word = (read_bytes(os.path.join(self.folders[0], name), 64) or b"").strip()
+        return int(word) if word.isdigit() else None
+
+    def _read_field(self, name: str, key: bytes) -> "int | None":
         for line in (read_bytes(os.path.join(self.folders[0], name)) or b"").splitlines():
-            if line.startswith(b"oom_kill "):
+            if line.startswith(key):
                 return int(line.split()[1])
         return None
 

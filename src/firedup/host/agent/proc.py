@@ -1,39 +1,18 @@
 """Processes as /proc shows them, and the tree below one of them."""
 
 import os
-import resource
 import time
 
+from firedup.host.agent.look import Files, Look, Stat
 from firedup.host.agent.system import AgentError, read_bytes, read_whole
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Container
+    from typing import Any
 
-_TICKS = os.sysconf("SC_CLK_TCK")
-_PAGE = resource.getpagesize()
-_HELD_LIMIT = 48  # processes whose files stay open, four each; a keeper may open 1,024 files
-_LIST_S = 5.0  # how often all pids are listed for children that no children file names
-
-
-class Stat:
-    """The fields of /proc/PID/stat that are used here."""
-
-    __slots__ = ("cpu_s", "group", "name", "parent", "pid", "rss", "session", "state", "ticks")
-
-    def __init__(self, data: bytes) -> None:
-        head, _, rest = data.rpartition(b")")
-        pid, _, name = head.partition(b" (")
-        fields = rest.split()
-        self.pid = int(pid)
-        self.name = name.decode("utf-8", "replace")
-        self.state = fields[0].decode("ascii")
-        self.parent = int(fields[1])
-        self.group = int(fields[2])
-        self.session = int(fields[3])
-        self.cpu_s = (int(fields[11]) + int(fields[12])) / _TICKS
-        self.ticks = int(fields[19])
-        self.rss = int(fields[21]) * _PAGE
+# How often all pids are listed for children that no children file names: a young tree's, or one
+# in which such were found lately, and any other's.
+_LIST_S, _SELDOM_S, _LATELY_S = 5.0, 30.0, 60.0
 
 
 def read_stat(pid: int) -> "Stat | None":
@@ -97,68 +76,11 @@ def list_children(pid: int) -> "list[int]":
     return [int(word) for word in data.split()] if data else []
 
 
-class Files:
-    """Files of processes in /proc that are read again and again, so they stay open.
-
-    That halves what a look costs. The kernel tells an error of a process that is gone, also when
-    its number is another's by now.
-    """
-
-    def __init__(self) -> None:
-        self._held = {}  # type: dict[int, dict[str, int]]
-
-    def read(self, pid: int, name: str) -> "bytes | None":
-        """What the file `name` of the process has now, None where it cannot be read."""
-        if pid not in self._held and len(self._held) >= _HELD_LIMIT:
-            return read_bytes(f"/proc/{pid}/{name}")
-        files = self._held.setdefault(pid, {})
-        if name not in files:
-            try:
-                files[name] = os.open(f"/proc/{pid}/{name}", os.O_RDONLY | os.O_CLOEXEC)
-            except OSError:
-                return None
-        try:
-            return os.pread(files[name], 65536, 0)
-        except OSError:
-            self._drop(pid)
-            return None
-
-    def keep(self, pids: "Container[int]") -> None:
-        """Closes the files of all other processes."""
-        for pid in [pid for pid in self._held if pid not in pids]:
-            self._drop(pid)
-
-    def _drop(self, pid: int) -> None:
-        for file in self._held.pop(pid).values():
-            os.close(file)
-
-
-def _measure(stat: Stat, files: Files) -> "dict[str, Any]":
-    read = write = None
-    # rchar, wchar, syscr, syscw, read_bytes, write_bytes: a name and a number each
-    counts = (files.read(stat.pid, "io") or b"").split()
-    if len(counts) >= 12:
-        # rchar counts what mmap does not show and the page cache serves; disks count the rest.
-        read, write = max(int(counts[1]), int(counts[9])), int(counts[11])
-    place = (files.read(stat.pid, "wchan") or b"").decode("ascii", "replace")
-    return {
-        "pid": stat.pid,
-        "start_ticks": stat.ticks,
-        "parent": stat.parent,
-        "name": stat.name,
-        "state": stat.state,
-        "cpu_s": stat.cpu_s,
-        "rss_bytes": stat.rss,
-        "read_bytes": read,
-        "write_bytes": write,
-        "wait_channel": place if place not in ("", "0") else None,
-    }
-
-
 class Tree:
     """A process and all that descend from it, also after their parents are gone.
 
-    Children forked by a main thread are seen at the next sample, others within five seconds.
+    Children forked by a main thread are seen at the next sample, others within five seconds, or
+    within thirty where there were none for a minute.
     `keeper` is a subreaper whose children belong to the tree, except for its `helpers`, a set that
     may change at any time.
     """
@@ -171,14 +93,17 @@ class Tree:
         self.helpers = helpers if helpers is not None else set()
         self.members = {pid: start_ticks}
         self._files = Files()
+        self._looks = {}  # type: dict[int, Look]
         self._others = set()  # type: set[int]  # pids looked at before and found foreign
         self._listed = None  # type: float | None
+        self._last_pid = b""  # that the kernel had given when children were looked for
+        self._hidden = time.monotonic()  # when a child was found that only the list shows
 
     def sample(self) -> "list[dict[str, Any]]":
         """The facts of every living member, the root first."""
         stats = self._refresh()
         order = sorted(stats, key=lambda p: (p != self.root, p))
-        return [_measure(stats[pid], self._files) for pid in order]
+        return [self._look_at(pid).facts(stats[pid], self._files) for pid in order]
 
     def close(self) -> None:
         """Closes the files of the members; a later look opens them again."""
@@ -191,12 +116,23 @@ class Tree:
     def _refresh(self, *, is_thorough: bool = False) -> "dict[int, Stat]":
         stats = {}  # type: dict[int, Stat]
         for pid, ticks in list(self.members.items()):
-            data = self._files.read(pid, "stat")
-            stat = Stat(data) if data else None
+            stat = self._look_at(pid).stat(self._files)
             if stat is None or stat.ticks != ticks or stat.state == "X":
-                del self.members[pid]
+                del self.members[pid], self._looks[pid]
             else:
                 stats[pid] = stat
+        last_pid = (read_bytes("/proc/loadavg", 256) or b"").rpartition(b" ")[2]
+        if is_thorough or not last_pid or last_pid != self._last_pid:  # else nobody was born
+            self._add_children(stats)
+            self._add_hidden(stats, is_thorough=is_thorough)
+        self._last_pid = last_pid
+        self.members = {pid: stat.ticks for pid, stat in stats.items()}
+        self._files.keep({self.keeper, *stats})
+        for pid in [pid for pid in self._looks if pid not in stats]:
+            del self._looks[pid]
+        return stats
+
+    def _add_children(self, stats: "dict[int, Stat]") -> None:
         queue = list(stats) + ([self.keeper] if self.keeper else [])
         while queue:
             parent = queue.pop()
@@ -207,13 +143,21 @@ class Tree:
                     if stat is not None:
                         stats[child] = stat
                         queue.append(child)
+
+    def _add_hidden(self, stats: "dict[int, Stat]", *, is_thorough: bool) -> None:
+        """Adds children that no children file names, if it is time to look for such."""
         now = time.monotonic()
-        if is_thorough or self._listed is None or now - self._listed >= _LIST_S:
-            self._listed = now
-            self._add_listed(stats)
-        self.members = {pid: stat.ticks for pid, stat in stats.items()}
-        self._files.keep({self.keeper, *stats})
-        return stats
+        every_s = _LIST_S if now - self._hidden < _LATELY_S else _SELDOM_S
+        if not is_thorough and self._listed is not None and now - self._listed < every_s:
+            return
+        self._listed = now
+        known = len(stats)
+        self._add_listed(stats)
+        if len(stats) > known:
+            self._hidden = now
+
+    def _look_at(self, pid: int) -> Look:
+        return self._looks.setdefault(pid, Look(pid))
 
     def _add_listed(self, stats: "dict[int, Stat]") -> None:
         """Finds members among the pids that are new since the last list."""

@@ -19,6 +19,7 @@ class Record:
         self.folder = folder
         self._owed = None  # type: tuple[str, dict[str, Any]] | None
         self._samples = -1
+        self._texts = {}  # type: dict[int, tuple[dict[str, Any], str]]  # of processes
         self._complaints = set()  # type: set[str]
 
     def write(self, name: str, value: "dict[str, Any]") -> None:
@@ -47,7 +48,7 @@ class Record:
 
     def add_sample(self, sample: "dict[str, Any]") -> None:
         """Appends a line to samples.jsonl, which becomes samples.1.jsonl at its limit."""
-        line = json.dumps(sample, separators=(",", ":")).encode("ascii") + b"\n"
+        line = self._encode(sample).encode("ascii") + b"\n"
         path = os.path.join(self.folder, "samples.jsonl")
         try:
             if self._samples >= 0 and os.fstat(self._samples).st_size > _SAMPLES_LIMIT:
@@ -65,6 +66,19 @@ class Record:
                 raise
         except OSError as error:
             self.complain(f"sample not written: {error}")
+
+    def _encode(self, sample: "dict[str, Any]") -> str:
+        """The sample as JSON; the text of a process that did nothing is used again."""
+        texts = {}
+        for facts in sample["processes"]:
+            known = self._texts.get(facts["pid"])
+            if known is None or known[0] is not facts:
+                known = (facts, json.dumps(facts, separators=(",", ":")))
+            texts[facts["pid"]] = known
+        self._texts = texts
+        rest = json.dumps(dict(sample, processes=[]), separators=(",", ":"))
+        processes = ",".join(text for _, text in texts.values())
+        return rest.replace('"processes":[]', '"processes":[' + processes + "]", 1)
 
     def complain(self, text: str) -> None:
         """Says a new trouble once, in keeper.log; that may be on the same full disk."""
