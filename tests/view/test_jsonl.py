@@ -2,6 +2,7 @@ import json
 import re
 from dataclasses import replace
 
+from firedup.core.forecast import Eta, Forecast
 from firedup.core.link import LinkState
 from firedup.core.model import Evidence, Finding, Severity, Stage, State, Verdict
 from firedup.view.jsonl import JsonLines
@@ -121,6 +122,7 @@ def test_an_interrupted_watch_ends_with_a_result_too():
 def test_every_key_of_every_event_is_documented():
     view = JsonLines()
     lines = view.feed(story.loading()) + view.feed(later(story.loading(), 20))
+    lines += view.feed(replace(later(story.loading(), 25), eta=Eta(ready=Forecast(12.0))))
     lines += view.feed(later(story.ready(), 500)) + view.feed(later(story.stalled(), 600))
     lines += view.feed(without_link(601)) + view.feed(later(story.stalled(), 602))
     events = [json.loads(line) for line in lines]

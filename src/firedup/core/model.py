@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from firedup.core.difference import Comparison
+from firedup.core.forecast import Eta
 from firedup.core.link import LinkState
 from firedup.core.node import NodeState
 from firedup.core.process import Process
@@ -263,7 +264,6 @@ class RunLabel:
 class Snapshot:
     """Everything a view needs at one moment; `now_ns` is host boottime, `wall_ns` host wall time.
 
-    `waiting_for` is a phrase in the user's words, such as "the health route to answer 200".
     `elapsed_s` counts from launch. `quiet_s` is how long the log has said nothing.
     """
 
@@ -283,7 +283,7 @@ class Snapshot:
     last_line: Line | None = None  # the last that any rule knows, else the last at all
     highlight: Line | None = None  # the last that the caller's own pattern met (classic format)
     tail: tuple[str, ...] = ()  # the last physical lines, newest last, as many as were asked for
-    waiting_for: str = ""
+    waiting_for: str = ""  # in the user's words, such as "the health route to answer 200"
     checks: Checks = Checks()
     has_open_port: bool = False  # the server's processes listen on its port
     speculation: Speculation = Speculation.NOT_ASKED
@@ -297,3 +297,4 @@ class Snapshot:
     is_final: bool = False  # the verdict will not change any more
     link: LinkState | None = None  # of a link that is down
     nodes: tuple[NodeState, ...] = ()  # of a run on several hosts, the head first
+    eta: Eta | None = None  # how long it still takes, while it starts

@@ -19,6 +19,7 @@ from firedup.profile.schema import Catalogue
 from firedup.session.clock import HostClock
 from firedup.session.container import look_beyond, take_spec
 from firedup.session.family import find_family
+from firedup.session.forecaster import make_forecaster
 from firedup.session.history import (
     History,
     LastBytes,
@@ -200,11 +201,16 @@ def _add_feeders(watch: Watch, catalogue: Catalogue, run: Run, begun: Begun, sin
 
     has_looked_back = asyncio.Event()
 
+    async def foresee(agent: Agent) -> None:
+        if watch.forecaster is None and not watch.pipeline.is_log_ready:
+            known = await make_forecaster(agent, run)
+            watch.forecaster = known if agent.is_alive else None
+
     async def look_back(agent: Agent) -> None:
         watch.precedent = watch.precedent or await find_precedent(agent, run)
         has_looked_back.set()
 
-    watch.feeders += [take_samples, take_end, look_back]
+    watch.feeders += [take_samples, take_end, look_back, foresee]
     if watch.teller is not None:
         watch.feeders.append(partial(attend_run, run.label.id))
     _ask(watch, catalogue, run, begun, server)

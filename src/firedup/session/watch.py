@@ -23,6 +23,7 @@ from firedup.probe.token import PROMPT
 from firedup.profile.pipeline import Pipeline
 from firedup.session.clock import HostClock
 from firedup.session.contact import Contact
+from firedup.session.forecaster import Forecaster
 from firedup.session.hook import Teller
 from firedup.session.intake import Intake
 from firedup.session.linked import Patience, run_linked
@@ -70,6 +71,7 @@ class Watch:
         self.log = log
         self.launch: Launch | None = None  # with what a run was launched
         self.precedent: Precedent | None = None  # the last one like it that came up
+        self.forecaster: Forecaster | None = None
         self.patience = Patience(watching.lost_after_s)
         self._recorder = recorder
         self.may_look = asyncio.Event()  # not while what is over is read: it is judged as a whole
@@ -101,6 +103,8 @@ class Watch:
         if self.precedent is not None and self.launch is not None:
             told = with_precedent(snapshot.explanation, self.precedent, self.launch)
             snapshot = replace(snapshot, explanation=told)
+        if self.forecaster is not None:
+            snapshot = self.forecaster.look(snapshot)
         link = contact.state()
         return snapshot if link is None else replace(snapshot, link=link)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from firedup.core.model import Snapshot, Stage, Verdict
+from firedup.view.eta import record_eta
 from firedup.view.link import LinkNews
 from firedup.view.nodes import NodeSteps, record_node, record_nodes
 from firedup.view.phrase import name_finding
@@ -38,6 +39,7 @@ class JsonLines:
         self._steps = Steps()
         self._nodes = NodeSteps()
         self._link = LinkNews()
+        self._eta: tuple[object, ...] | None = None
         self._ranks: dict[str, tuple[Stage, bool]] = {}
         self._checks: dict[str, object] = {}
         self._findings: set[tuple[str, str]] = set()
@@ -50,6 +52,7 @@ class JsonLines:
             *self._link.record(snapshot),
             *self._stage_events(snapshot),
             *self._progress_events(snapshot),
+            *self._eta_events(snapshot),
             *self._rank_events(snapshot),
             *(("node", record_node(node)) for node in self._nodes.feed(snapshot)),
             *self._check_events(snapshot),
@@ -87,6 +90,23 @@ class JsonLines:
             return []
         self._progress, self._progress_ns = place, snapshot.now_ns
         return [("progress", record_progress(progress))]
+
+    def _eta_events(self, snapshot: Snapshot) -> list[tuple[str, dict[str, object]]]:
+        """A forecast when there is the first, at each new stage, and when it turns out too short.
+
+        In between the heartbeats carry it.
+        """
+        if snapshot.eta is None:
+            return []
+        late = [
+            part is not None and part.is_overdue
+            for part in (snapshot.eta.stage, snapshot.eta.ready)
+        ]
+        state = (snapshot.explanation.stage, *late)
+        if state == self._eta:
+            return []
+        self._eta = state
+        return [("eta", record_eta(snapshot.eta) or {})]
 
     def _rank_events(self, snapshot: Snapshot) -> list[tuple[str, dict[str, object]]]:
         events: list[tuple[str, dict[str, object]]] = []
@@ -160,6 +180,7 @@ def _heartbeat(snapshot: Snapshot) -> dict[str, object]:
         "quiet_s": round_s(snapshot.quiet_s),
         "log_size_bytes": snapshot.log_size,
         "processes": len(snapshot.processes),
+        "eta": record_eta(snapshot.eta),
     } | record_nodes(snapshot)
 
 

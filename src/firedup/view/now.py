@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from firedup.core.model import Snapshot
+from firedup.view.eta import say_eta
 from firedup.view.link import say_link
 from firedup.view.nodes import say_nodes
 from firedup.view.pace import Pace
@@ -23,7 +24,7 @@ from firedup.view.phrase import (
 from firedup.view.quantity import render_duration
 
 _LONG_QUIET_S = 60.0
-_IN_FULL = ("waits for", "log")  # what needs its label to be understood
+_IN_FULL = ("waits for", "ready", "log")  # what needs its label to be understood
 
 
 def render_now(
@@ -46,6 +47,7 @@ def render_now(
         ("nodes", say_nodes(snapshot), ""),
         ("ranks", say_ranks(snapshot) if ranks is None else ranks, ""),
         ("waits for", say_wait(snapshot), ""),
+        ("ready", say_eta(snapshot), ""),
         ("last line", say_last_line(snapshot), "faint"),
         ("log", quiet, "yellow" if quiet_s >= _LONG_QUIET_S and not is_busy else ""),
         ("processes", say_processes(snapshot, pace), ""),

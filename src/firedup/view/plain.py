@@ -7,6 +7,7 @@ from datetime import tzinfo
 
 from firedup.core.model import Progress, Severity, Snapshot, Stage, State, Verdict
 from firedup.view.answers import Answers
+from firedup.view.eta import say_eta
 from firedup.view.gap import Gap
 from firedup.view.link import LinkNews
 from firedup.view.nodes import NodeSteps, say_node, say_nodes
@@ -242,7 +243,9 @@ class Plain:
         quiet = say_quiet(snapshot)
         work = say_processes(snapshot, self._pace)
         nodes = say_nodes(snapshot)
-        parts = (head, ranks, waiting, quiet and f"log {quiet}", work, nodes)
+        eta = say_eta(snapshot)
+        ready = eta and f"ready {eta}"
+        parts = (head, ready, ranks, waiting, quiet and f"log {quiet}", work, nodes)
         return "  ".join(part for part in parts if part)
 
 
