@@ -92,6 +92,18 @@ def test_each_matching_record_has_a_position(
 
 
 @pytest.mark.parametrize("uses_hyperscan", [True, False])
+def test_words_in_any_case_are_found_in_each(uses_hyperscan: bool) -> None:
+    patterns = ["(?i)peer has gone|link went down", "no (?i:memory left)", "(?i)oom"]
+    rules = [Rule(id=f"r-{n}", pattern=pattern) for n, pattern in enumerate(patterns)]
+    matcher = CatalogueMatcher(rules, uses_hyperscan=uses_hyperscan)
+    lines = [b"Peer Has Gone\n", b"LINK WENT DOWN\n", b"no Memory Left\n", b"OoM\n", b"peer\n"]
+
+    found = [bool(matcher.scan(b"fine\n" * 3 + line + b"fine\n")) for line in lines]
+
+    assert found == [True, True, True, True, False]
+
+
+@pytest.mark.parametrize("uses_hyperscan", [True, False])
 def test_lines_end_at_carriage_returns_and_line_feeds_alike(uses_hyperscan: bool) -> None:
     matcher = CatalogueMatcher([rule("killed", "^Killed$")], uses_hyperscan=uses_hyperscan)
     block = b"one\rKilled\r50%\r\nKilled\r\nKilled by whom\nso Killed\nKilled"

@@ -47,6 +47,16 @@ def test_an_error_within_binary_data_is_found(knowledge: Knowledge) -> None:
     assert found.cause.line_number == 4
 
 
+@pytest.mark.parametrize("quiet_lines", [0, 20_000])
+def test_a_line_has_its_number_wherever_it_stands(knowledge: Knowledge, quiet_lines: int) -> None:
+    data = b"warming\r\nup\n" * 300 + TRACEBACK + b"so it goes\n" * quiet_lines
+
+    found = explain(knowledge, data)
+
+    assert found.cause is not None
+    assert found.cause.line_number == data[: found.cause.offset].count(b"\n") + 1 == 603
+
+
 def test_one_huge_line_takes_little_memory(knowledge: Knowledge, tmp_path: Path) -> None:
     log = tmp_path / "huge.log"
     with log.open("wb") as file:

@@ -9,11 +9,15 @@ from contextlib import contextmanager
 
 @contextmanager
 def loading() -> Iterator[None]:
-    """No search for cyclic garbage inside: modules and a catalogue make much and drop nothing."""
+    """No search for cyclic garbage inside: modules and a catalogue make much and drop nothing.
+
+    What was loaded is not looked at later either.
+    """
     was_enabled = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
+        gc.freeze()
         if was_enabled:
             gc.enable()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -40,6 +39,8 @@ class Cache:
 
     def put(self, name: str, body: bytes) -> None:
         """Stores `body` whole or not at all; silently not, when the folder cannot be written."""
+        import tempfile  # noqa: PLC0415 - what most starts do without
+
         with contextlib.suppress(OSError):
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             handle, path = tempfile.mkstemp(prefix=".new-", dir=self._folder)

@@ -31,12 +31,26 @@ def as_pieces(patterns: Sequence[str], usual: Sequence[str] = ()) -> list[bytes]
     expressions = [Expression(pattern) for pattern in patterns]
     texts = {text for e in expressions for text in e.texts if len(text) >= SHORTEST}
     chosen, missed = _choose(texts, common)
-    whole = [
-        e.for_blocks
+    rest = [
+        piece
         for e in expressions
         if not e.texts or any(len(text) < SHORTEST or text in missed for text in e.texts)
+        for piece in _of_caseless(e, common.lower()) or [e.for_blocks]
     ]
-    return [*map(re.escape, chosen), *dict.fromkeys(whole), _PACE]
+    return [*map(re.escape, chosen), *dict.fromkeys(rest), _PACE]
+
+
+def _of_caseless(expression: Expression, common: bytes) -> list[bytes]:
+    """A piece of each text that a match may spell in any case; none where one is too common."""
+    pairs = _pairs(common)
+    pieces = []
+    for text in expression.caseless_texts:
+        starts = range(max(1, len(text) - LENGTH + 1))
+        choice = [text[at : at + LENGTH] for at in starts if text[at : at + LENGTH] not in common]
+        if len(text) < SHORTEST or not choice:
+            return []
+        pieces.append(min(choice, key=lambda piece: _price(piece, pairs, len(common))))
+    return [b"(?i)" + re.escape(piece) for piece in pieces]
 
 
 def _choose(texts: Iterable[bytes], common: bytes) -> tuple[list[bytes], set[bytes]]:
@@ -46,7 +60,7 @@ def _choose(texts: Iterable[bytes], common: bytes) -> tuple[list[bytes], set[byt
         length = min(LENGTH, len(text))
         for at in range(len(text) - length + 1):
             holders[text[at : at + length]].add(text)
-    pairs = Counter(common[at : at + 2] for at in range(len(common) - 1))
+    pairs = _pairs(common)
     left = set(texts)
     # The piece of most texts for its price comes first; what it holds is struck from the others
     # when their turn comes.
@@ -67,6 +81,10 @@ def _choose(texts: Iterable[bytes], common: bytes) -> tuple[list[bytes], set[byt
             chosen.append(piece)
             left -= holders[piece]
     return chosen, left
+
+
+def _pairs(text: bytes) -> Counter[bytes]:
+    return Counter(text[at : at + 2] for at in range(len(text) - 1))
 
 
 def _price(piece: bytes, pairs: Mapping[bytes, int], total: int) -> float:

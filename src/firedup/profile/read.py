@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from importlib import resources
-from importlib.resources.abc import Traversable
 from pathlib import Path
 
 from firedup.core.error import ProfileError
+
+# By its path: `importlib.resources` would load what reads zip archives, at each start.
+_CATALOGUE = Path(__file__).parent / "catalogue"
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,15 +25,15 @@ class SourceFile:
 
 def builtin_folders() -> tuple[str, ...]:
     """The names of the folders that come with firedup: the engines, "generic" and "shared"."""
-    root = resources.files("firedup.profile") / "catalogue"
-    return tuple(f.name for f in root.iterdir() if f.is_dir() and not f.name.startswith(("_", ".")))
+    return tuple(
+        f.name for f in _CATALOGUE.iterdir() if f.is_dir() and not f.name.startswith(("_", "."))
+    )
 
 
 def builtin_files() -> tuple[SourceFile, ...]:
     """The files that come with firedup, "shared" first, then the engines by name."""
-    root = resources.files("firedup.profile") / "catalogue"
     names = sorted(builtin_folders(), key=lambda name: (name != "shared", name))
-    folders = [root / name for name in names]
+    folders = [_CATALOGUE / name for name in names]
     return tuple(
         SourceFile(
             f"catalogue/{folder.name}/{file.name}",
@@ -55,7 +56,7 @@ def user_files(paths: Iterable[Path]) -> tuple[SourceFile, ...]:
         try:
             files: list[tuple[Path, str | None]]
             if path.is_dir():
-                files = [(Path(str(file)), path.resolve().name) for file in _toml_files(path)]
+                files = [(file, path.resolve().name) for file in _toml_files(path)]
                 if not files:
                     raise ProfileError(f"no *.toml file in {path}", todo="Name a profile's folder.")
             else:
@@ -79,7 +80,7 @@ def digest_of(files: Sequence[SourceFile], salt: str = "") -> str:
     return digest.hexdigest()[:32]
 
 
-def _toml_files(folder: Traversable) -> list[Traversable]:
+def _toml_files(folder: Path) -> list[Path]:
     """profile.toml first, then the rest by name."""
     files = [f for f in folder.iterdir() if f.name.endswith(".toml") and f.is_file()]
     return sorted(files, key=lambda f: (f.name != "profile.toml", f.name))

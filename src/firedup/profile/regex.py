@@ -75,6 +75,12 @@ class Expression:
         return tuple(text.encode() for text in exact_texts(self.pattern))
 
     @cached_property
+    def caseless_texts(self) -> tuple[bytes, ...]:
+        """Texts in lower case of which every match holds one in some spelling; perhaps none."""
+        shape = self._shape
+        return tuple(text.lower().encode() for text in shape.fixed or () if shape.is_caseless)
+
+    @cached_property
     def coarse(self) -> bytes:
         """Fixed texts of which every match holds one, or the whole pattern if those are short.
 

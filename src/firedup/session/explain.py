@@ -46,6 +46,8 @@ from firedup.session.heed import signals_heeded
 # Large enough that the cost per block vanishes, small enough for the processor's cache.
 BLOCK_BYTES = 1 << 19
 SNIFFED_BYTES = 4096
+# At the end of a log, to tell whether its lines will have to be counted.
+END_BYTES = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,14 +110,19 @@ def _explain_in_order(
     year: int | None,
     looking: Looking,
 ) -> Explanation:
-    """Explain what `blocks` hold; `stream`, whose bytes they are, is looked at again if it can."""
-    can_count_later = stream.seekable()
-    recent = None if can_count_later else Recent()
+    """Explain what `blocks` hold; `stream`, whose bytes they are, is looked at again if it can.
+
+    Counting lines is cheaper at the first reading than at a second one, and most logs of living
+    servers need neither.
+    """
+    can_look_again = stream.seekable()
+    recent = None if can_look_again else Recent()
+    counts_lines = not can_look_again or _ends_in_trouble(stream, matcher)
     pipeline = Pipeline(
         matcher,
         year=year or datetime.now(UTC).year,
         engine=engine,
-        counts_lines=not can_count_later,
+        counts_lines=counts_lines,
     )
     offset, head = 0, b""
     for block in blocks:
@@ -126,7 +133,7 @@ def _explain_in_order(
             recent.feed(block)
     pipeline.feed(Ended(0, reason=name_problem(head)))
     explanation = pipeline.snapshot().explanation
-    if can_count_later and (offsets := shown_offsets(explanation)):
+    if not counts_lines and (offsets := shown_offsets(explanation)):
         stream.seek(0)
         explanation = with_numbers(explanation, count_lines(_blocks(stream), offsets))
 
@@ -137,6 +144,15 @@ def _explain_in_order(
         return stream.read(length)
 
     return look_again(explanation, offset, read, looking)
+
+
+def _ends_in_trouble(stream: BinaryIO, matcher: Matcher) -> bool:
+    """Whether anything near the end of `stream` is known to a rule; the place stays the same."""
+    place = stream.tell()
+    stream.seek(max(0, stream.seek(0, os.SEEK_END) - END_BYTES))
+    end = stream.read(END_BYTES)
+    stream.seek(place)
+    return bool(matcher.scan(end))
 
 
 def wanted_spans(

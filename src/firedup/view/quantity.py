@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta, tzinfo
+from typing import TYPE_CHECKING
 
-from firedup.core.measure.measured import Estimate
+if TYPE_CHECKING:
+    from firedup.core.measure.measured import Estimate
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
