@@ -58,7 +58,8 @@ class Checkpoint:
     """`config` and `extra` are parsed JSON files (`extra` by file name; config.json is `config`).
 
     `extra["README.md"]` has `base_model` alone, as a list. `unread` are files that were not looked
-    at though nothing shows them to be wrong: pickles, files that the index leaves out.
+    at though nothing shows them to be wrong: pickles, files that the index leaves out. `doubts` are
+    about files that an engine may take as they are: tensors of the index that are not in its file.
 
     `tensors` holds every tensor of a small checkpoint; of one with more than a few thousand, those
     whose names carry no number beside the layers first and last. `groups` holds them all, folded.
@@ -77,5 +78,6 @@ class Checkpoint:
     tensor_bytes: int = 0
     tensor_count: int = 0
     unread: tuple[Damage, ...] = ()
+    doubts: tuple[Damage, ...] = ()
     metadata: Mapping[str, Any] = field(default_factory=dict)  # of the safetensors headers
     files: tuple[str, ...] = ()  # those whose tensors are known

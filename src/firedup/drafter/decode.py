@@ -34,6 +34,7 @@ def decode_checkpoint(told: Mapping[str, Any], path: str, host: str = "") -> Che
         tensor_bytes=told["tensor_bytes"],
         tensor_count=told["tensor_count"],
         unread=tuple(Damage(file, why) for file, why in told["unread"]),
+        doubts=tuple(Damage(file, why) for file, why in told["doubts"]),
         metadata=told["metadata"],
         files=files,
     )

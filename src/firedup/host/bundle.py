@@ -65,6 +65,7 @@ MODULES = (  # in the order in which they need one another
     "fold",
     "ggufhead",
     "vocabulary",
+    "shardindex",
     "checkpoint",
     "slices",
     "main",

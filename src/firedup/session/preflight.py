@@ -6,11 +6,11 @@ import posixpath
 from collections.abc import Collection
 
 from firedup.core.model import Evidence, Finding, Ownership, ServerSpec, Severity
-from firedup.drafter.whole import check_whole
 from firedup.host.file import check_paths, find_program
 from firedup.host.link import Agent
 from firedup.host.process import fetch_port
 from firedup.session.container import check_container, path_outside
+from firedup.session.fit import check_checkpoints
 from firedup.session.order import Order
 
 _NULL = "/dev/null"
@@ -37,12 +37,14 @@ async def check_launch(
         found += await _check_program(agent, order, cwd)
     found += check_container(order.argv)
     found += await _check_ports(agent, spec, own)
+    checkpoints: dict[str, str] = {}
     for path, role in ((spec.model, "model"), (spec.draft, "drafter")):
         outside = path_outside(order.argv, path) if path is not None else None
         if outside is not None and (local := _local_path(outside, cwd)):
             exists = (await check_paths(agent, (local,)))[0].exists
             if exists or _is_surely_path(outside):
-                found += await check_whole(agent, local, role)
+                checkpoints[role] = local
+    found += await check_checkpoints(agent, order, spec, checkpoints)
     if order.log is not None:
         found += await _check_log(agent, posixpath.join(cwd, order.log))
     return found

@@ -13,6 +13,7 @@ from __future__ import annotations
 # any. A finding that lists none keeps its own `harm`.
 MODULES: tuple[str, ...] = (
     "file_damage",
+    "index_differs",
     "vocab_size",
     "hidden_size",
     "fc_width",

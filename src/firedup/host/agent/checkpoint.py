@@ -5,9 +5,10 @@ import os
 import re
 import zlib
 
-from firedup.host.agent.document import FlawError, parse_json, read_all, read_document
+from firedup.host.agent.document import FlawError, UnreadError, read_all, read_document
 from firedup.host.agent.fold import Folded
 from firedup.host.agent.ggufhead import read_gguf
+from firedup.host.agent.shardindex import missing_of_series, read_index
 from firedup.host.agent.system import AgentError
 from firedup.host.agent.tensorfile import read_tensors
 from firedup.host.agent.vocabulary import Vocabulary, find_vocabulary, gguf_vocabulary
@@ -17,21 +18,18 @@ if TYPE_CHECKING:
     from typing import Any
 
 _INDEX = "model.safetensors.index.json"
-_MOST_INDEX = 100000000
 _MOST_JSON = 512 << 10
 _MOST_NAMES = 20000  # in one folder
-_MOST_FILES = 4096
 _EXTRA = (
     "generation_config.json", "hf_quant_config.json", "quantize_config.json", "quant_config.json",
     "tokenizer_config.json", "special_tokens_map.json",
 )  # fmt: skip
-_SERIES = re.compile(r"(.*-)(\d{5})-of-(\d{5})(\.safetensors)")
 _PICKLES = (".bin", ".pt", ".pth", ".ckpt")
 _HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 
 
 class Reading:
-    """What was found so far. `damages` and `unread` are [file, why]."""
+    """What was found so far. `damages`, `doubts` and `unread` are [file, why]."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -40,6 +38,7 @@ class Reading:
         self.documents = {}  # type: dict[str, Any]
         self.metadata = {}  # type: dict[str, Any]
         self.damages = []  # type: list[list[str]]
+        self.doubts = []  # type: list[list[str]]
         self.unread = []  # type: list[list[str]]
         self.tokenizer = None  # type: dict[str, Any] | None
         self.gguf = {}  # type: dict[str, Any]
@@ -48,6 +47,13 @@ class Reading:
         """Notes what is wrong with a file, a thousand times at most."""
         if len(self.damages) < 1000:
             self.damages.append([file[:256], why[:400]])
+
+    def refuse(self, file: str, flaw: FlawError) -> None:
+        """Notes a file that was not read, which need not be its own fault."""
+        if isinstance(flaw, UnreadError):
+            self.unread.append([file[:256], flaw.why])
+        else:
+            self.damage(file, flaw.why)
 
     def tell(self) -> "dict[str, Any]":
         """What crosses the link."""
@@ -65,6 +71,7 @@ class Reading:
             "tokenizer": self.tokenizer,
             "gguf": self.gguf,
             "damages": self.damages,
+            "doubts": self.doubts,
             "unread": self.unread,
         }
 
@@ -138,12 +145,12 @@ def _read_folder(reading: Reading, folder: str, work: "Any") -> None:
             try:
                 reading.documents[name] = read_document(os.path.join(folder, name), _MOST_JSON)
             except FlawError as error:
-                reading.damage(name, error.why)
+                reading.refuse(name, error)
     _read_card(reading, folder, names)
     _read_weights(reading, folder, names, work)
     vocabulary, flaws = find_vocabulary(folder)
-    for name, why in flaws:
-        reading.damage(name, why)
+    for name, flaw in flaws:
+        reading.refuse(name, flaw)
     _take_vocabulary(reading, vocabulary)
 
 
@@ -188,7 +195,7 @@ def _read_weights(reading: Reading, folder: str, names: "list[str]", work: "Any"
     if indices:
         index = _INDEX if _INDEX in indices else indices[0]
         try:
-            promised = _read_index(os.path.join(folder, index))
+            promised = read_index(os.path.join(folder, index))
         except FlawError as error:
             reading.damage(index, error.why)
     if promised:
@@ -196,7 +203,7 @@ def _read_weights(reading: Reading, folder: str, names: "list[str]", work: "Any"
         reading.unread += [[name, "not in the index"] for name in aside[:100]]
         shards = sorted(promised)
     else:
-        for name in _missing_of_series(shards):
+        for name in missing_of_series(shards):
             reading.damage(name, "not there, though its neighbours count it")
     for name in shards:
         if work.is_closed:
@@ -212,42 +219,11 @@ def _read_weights(reading: Reading, folder: str, names: "list[str]", work: "Any"
         reading.damage("", why)
 
 
-def _read_index(path: str) -> "dict[str, set[str]]":
-    """The file names that the index refers to, with the tensors that each must hold."""
-    value = parse_json(read_all(path, _MOST_INDEX))
-    weights = value.get("weight_map") if isinstance(value, dict) else None
-    if not isinstance(weights, dict) or not weights:
-        raise FlawError("the index has no readable weight_map")
-    promised = {}  # type: dict[str, set[str]]
-    for tensor, file in weights.items():
-        if file not in promised:
-            if type(file) is not str or os.path.isabs(file) or ".." in file.split("/"):
-                raise FlawError(f"the index sends a tensor to {str(file)[:80]!r}")
-            if len(promised) == _MOST_FILES:
-                raise FlawError(f"the index names more than {_MOST_FILES:,} files")
-            promised[file] = set()
-        promised[file].add(tensor)
-    return promised
-
-
-def _missing_of_series(names: "list[str]") -> "list[str]":
-    """The files that belong to model-00001-of-00064.safetensors and are not there."""
-    missing = []
-    for name in names:
-        found = _SERIES.fullmatch(name)
-        if found is None or int(found.group(3)) > _MOST_FILES:
-            continue
-        head, _, count, tail = found.groups()
-        whole = [f"{head}{part:05}-of-{count}{tail}" for part in range(1, int(count) + 1)]
-        missing += [other for other in whole if other not in names and other not in missing]
-    return missing
-
-
 def _take_shard(reading: Reading, folder: str, name: str, promised: "set[str] | None") -> None:
     try:
         entries, metadata, flaws = read_tensors(os.path.join(folder, name))
     except FlawError as error:
-        why = "the index names it, and it is " if promised and error.why == "not there" else ""
+        why = "the index names it and it is " if promised and error.why == "not there" else ""
         reading.damage(name, why + error.why)
         return
     for flaw in flaws:
@@ -256,7 +232,9 @@ def _take_shard(reading: Reading, folder: str, name: str, promised: "set[str] | 
         lacking = promised.difference([entry.name for entry in entries])
         if lacking and not flaws:
             some = ", ".join(sorted(lacking)[:3])[:240]
-            reading.damage(name, f"the index promises {len(lacking):,} tensors not in it: {some}")
+            reading.doubts.append(
+                [name, f"{len(lacking):,} tensors of the index are not in it: {some}"]
+            )
     if len(str(metadata)) <= 4096:
         reading.metadata.update(metadata)
     reading.files.append(name)

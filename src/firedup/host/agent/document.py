@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 POINTER = b"version https://git-lfs"
-IS_POINTER = "a Git LFS pointer: the file itself was never downloaded"
+IS_POINTER = "the file is a Git LFS pointer: its content was never downloaded"
 MOST_MEMORY = 400000000  # bytes that parsed JSON may take, by estimate
 _READ_BYTES = 1 << 20
 _WHY = {
@@ -34,6 +34,10 @@ class FlawError(Exception):
     def __init__(self, why: str) -> None:
         super().__init__(why)
         self.why = why
+
+
+class UnreadError(FlawError):
+    """A file that may be right: longer than what is read, or of a kind that is not known."""
 
 
 class Source:
@@ -88,7 +92,7 @@ def read_all(path: str, limit: int) -> bytes:
     source = Source(path)
     try:
         if source.size > limit:
-            raise FlawError(f"{source.size:,} bytes; more than {limit:,} are not read")
+            raise UnreadError(f"{source.size:,} bytes; more than {limit:,} are not read")
         data = source.read(0, source.size)
     finally:
         source.close()

@@ -32,6 +32,7 @@ _MOST_TEXT = 65536
 _MOST_PAIRS = 100000
 _MOST_TENSORS = 1000000
 _DEEPEST = 4
+_LEAST_BYTES = 24
 
 
 class GgufHead:
@@ -63,8 +64,10 @@ def _read_gguf_head(cursor: "_Cursor", size: int) -> GgufHead:
     magic = cursor.take(min(size, len(POINTER)))
     if magic == POINTER:
         raise FlawError(IS_POINTER)
-    if magic[:4] != _MAGIC:
-        raise FlawError(f"it begins with {magic[:4]!r} instead of {_MAGIC!r}")
+    if magic[:4] != _MAGIC[: len(magic)]:
+        raise FlawError(f"the file begins with {magic[:4]!r} instead of {_MAGIC!r}")
+    if size < _LEAST_BYTES:
+        raise FlawError(f"{size:,} bytes, but its header needs at least {_LEAST_BYTES}")
     cursor.at = 4
     head = GgufHead()
     head.version = cursor.number("I")

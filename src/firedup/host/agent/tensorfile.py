@@ -43,7 +43,7 @@ def _read_header(source: Source) -> "tuple[list[Entry], dict[str, Any], list[str
     if not 2 <= size <= _MOST_HEADER:
         raise FlawError(f"its first eight bytes promise a header of {size:,} bytes")
     if source.size < 8 + size:
-        raise FlawError(f"{source.size:,} bytes, but its header alone needs {8 + size:,}")
+        raise FlawError(f"{source.size:,} bytes, but its header needs at least {8 + size:,}")
     value = parse_json(source.read(8, size))
     if not isinstance(value, dict):
         raise FlawError("its header is not the JSON of a safetensors file")

@@ -4,7 +4,7 @@ import binascii
 import hashlib
 import os
 
-from firedup.host.agent.document import FlawError, parse_json, read_all, read_document
+from firedup.host.agent.document import FlawError, UnreadError, parse_json, read_all, read_document
 from firedup.host.agent.ggufhead import GgufHead
 
 TYPE_CHECKING = False
@@ -59,9 +59,9 @@ class Vocabulary:
         }
 
 
-def find_vocabulary(folder: str) -> "tuple[Vocabulary | None, list[tuple[str, str]]]":
+def find_vocabulary(folder: str) -> "tuple[Vocabulary | None, list[tuple[str, FlawError]]]":
     """The vocabulary of a folder, and what is wrong with files that should have one."""
-    flaws = []  # type: list[tuple[str, str]]
+    flaws = []  # type: list[tuple[str, FlawError]]
     for name in _FILES:
         path = os.path.join(folder, name)
         if not os.path.lexists(path):
@@ -69,7 +69,7 @@ def find_vocabulary(folder: str) -> "tuple[Vocabulary | None, list[tuple[str, st
         try:
             return _READERS[name](path, name), flaws
         except FlawError as error:
-            flaws.append((name, error.why))
+            flaws.append((name, error))
     return None, flaws
 
 
@@ -134,8 +134,19 @@ def _add_configured(found: Vocabulary, folder: str) -> None:
 
 
 def _read_sentencepiece(path: str, name: str) -> Vocabulary:
-    found = Vocabulary(name)
+    """The pieces of a SentencePiece model; some put a list of ranks under its name."""
     data = read_all(path, _MOST_VOCABULARY)
+    try:
+        return _take_pieces(data, name)
+    except FlawError as error:
+        try:
+            return _read_tiktoken(path, name)
+        except FlawError:
+            raise UnreadError(error.why) from error
+
+
+def _take_pieces(data: bytes, name: str) -> Vocabulary:
+    found = Vocabulary(name)
     count = 0
     for field, piece in _fields(data, 0, len(data)):
         if field != 1 or not isinstance(piece, tuple):
