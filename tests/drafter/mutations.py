@@ -296,6 +296,10 @@ MUTATIONS = (
     Mutation("shard-missing", "two-shards", lambda pair: pair.draft.absent.append(
         "model-00002-of-00002.safetensors"), "checkpoint-incomplete", _CRASH,
         also=("tensor-missing", "d2t-missing")),
+    Mutation("config-missing", _E, lambda pair: pair.draft.absent.append("config.json"),
+             "config-missing", _CRASH),
+    Mutation("config-empty", _E, _file("config.json", {}), "config-missing", _CRASH),
+    Mutation("config-broken", _E, _file("config.json", "{"), "checkpoint-incomplete", _CRASH),
     Mutation("version-other", _S, _verifier("meta-llama/Llama-3-8B-Instruct"),
              "made-for-another-target", _RISK, VLLM, also=("head-rows-copied",)),
     Mutation("family-other", _S, _verifier("Qwen/Qwen3-8B"), "made-for-another-target", _RISK, VLLM,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-from collections.abc import Sequence
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 
 from firedup.core.checked import Checked, Harm
@@ -18,7 +18,7 @@ from firedup.drafter.facts_target import target_facts
 from firedup.drafter.judge import judge
 from firedup.drafter.launch import read_launch
 from firedup.drafter.place import Here, Place, There
-from firedup.drafter.sample import take_samples
+from firedup.drafter.sample import Sampled, take_samples
 from firedup.drafter.told import tell_facts
 from firedup.host.address import parse_host
 from firedup.host.config import read_memory
@@ -64,6 +64,15 @@ async def check_paths(
     target: str, draft: str, question: Question, *, host: str | None = None
 ) -> Checked:
     """The same inside an event loop. `host` is where paths without a host of their own lie."""
+    async with open_case(target, draft, question, host=host) as (case, sampled):
+        return await _answer(case, sampled)
+
+
+@asynccontextmanager
+async def open_case(
+    target: str, draft: str, question: Question, *, host: str | None = None
+) -> AsyncIterator[tuple[Case, Sampled]]:
+    """What checks look at, read where both checkpoints lie; the links stay open meanwhile."""
     async with AsyncExitStack() as stack:
         places: dict[str, Place] = {}
         found = []
@@ -73,13 +82,19 @@ async def check_paths(
             if name not in places:
                 places[name] = await _open(stack, name)
             found.append((places[name], path))
-        return await check_pair(found[0], found[1], question)
+        yield await _read_case(found[0], found[1], question)
 
 
 async def check_pair(
     target: tuple[Place, str], draft: tuple[Place, str], question: Question
 ) -> Checked:
     """Check what lies at (place, path) of each."""
+    return await _answer(*await _read_case(target, draft, question))
+
+
+async def _read_case(
+    target: tuple[Place, str], draft: tuple[Place, str], question: Question
+) -> tuple[Case, Sampled]:
     (target_place, target_path), (draft_place, draft_path) = target, draft
     one, other = await asyncio.gather(
         target_place.describe(target_path), draft_place.describe(draft_path)
@@ -90,14 +105,19 @@ async def check_pair(
     case = Case(
         one, other, *facts, question.engine, question.version, question.launch, sampled.samples
     )
+    return case, sampled
+
+
+async def _answer(case: Case, sampled: Sampled) -> Checked:
     findings, failed = await asyncio.to_thread(judge, case)
+    one, other = case.target, case.draft
     return Checked(
         target=_called(one),
         draft=_called(other),
-        engine=question.engine,
-        version=question.version,
+        engine=case.engine,
+        version=case.version,
         findings=findings,
-        facts=tell_facts(one, other, facts),
+        facts=tell_facts(one, other, (case.target_facts, case.draft_facts)),
         skipped=(*sampled.skipped, *failed),
         read_bytes=sampled.read_bytes,
     )

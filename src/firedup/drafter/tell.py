@@ -18,7 +18,9 @@ def shape_text(shape: Iterable[int]) -> str:
 
 def file_of(checkpoint: Checkpoint, name: str) -> str:
     """Where a file of `checkpoint` lies, in the words of the user."""
-    path = checkpoint.path.rstrip("/")
+    path = checkpoint.path.rstrip("/") or "/"
+    if not name:
+        return path
     return path if path.endswith(f"/{name}") or path == name else f"{path}/{name}"
 
 

@@ -24,7 +24,7 @@ def check(case: Case) -> Iterator[CheckFinding]:
     """A reduced head without a map."""
     facts, vocab = case.draft_facts, case.target_facts.vocab
     rows = rows_of(case) or facts.draft_vocab
-    if facts.kind != "eagle3" or case.draft.gguf or not case.draft.tensors:
+    if facts.kind != "eagle3" or case.draft.gguf or case.draft.damages or not case.draft.tensors:
         return
     if held(case, "d2t") is not None or not rows or not vocab or rows >= vocab:
         return

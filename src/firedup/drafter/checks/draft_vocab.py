@@ -41,7 +41,7 @@ def rows_of(case: Case) -> int | None:
 
 def check(case: Case) -> Iterator[CheckFinding]:
     """Compare all that say it."""
-    if case.draft_facts.kind != "eagle3" or case.draft.gguf:
+    if case.draft_facts.kind != "eagle3" or case.draft.gguf or not case.draft.config:
         return
     said = case.draft_facts.draft_vocab
     rows, head, d2t = rows_of(case), held(case, "lm_head.weight"), held(case, "d2t")

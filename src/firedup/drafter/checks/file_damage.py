@@ -18,6 +18,7 @@ from firedup.drafter.tell import everywhere, file_of
 IDS = {
     "checkpoint-incomplete": "A file of the checkpoint is missing, shorter than it must be, or not"
     " readable.",
+    "config-missing": "The checkpoint has no config.json, or an empty one.",
     "lfs-pointer": "A file of weights is a Git LFS pointer: the weights were never downloaded.",
 }
 _POINTER = "LFS"
@@ -32,6 +33,8 @@ def check(case: Case) -> Iterator[CheckFinding]:
             yield _finding("lfs-pointer", subject, checkpoint, pointers)
         if others:
             yield _finding("checkpoint-incomplete", subject, checkpoint, others)
+        elif not (checkpoint.config or checkpoint.gguf or pointers):
+            yield _no_config(subject, checkpoint)
 
 
 def _finding(
@@ -53,4 +56,17 @@ def _finding(
     text = "loading ends with an error at this file"
     return CheckFinding(
         ident, Harm.CRASH, subject, message, evidence, everywhere(Harm.CRASH, text), remedy
+    )
+
+
+def _no_config(subject: str, checkpoint: Checkpoint) -> CheckFinding:
+    whose = "target" if subject == "target" else "drafter"
+    return CheckFinding(
+        "config-missing",
+        Harm.CRASH,
+        subject,
+        f"The {whose} has no config.json that says anything.",
+        (Evidence("file", f"{file_of(checkpoint, 'config.json')}: not there, or empty"),),
+        everywhere(Harm.CRASH, "is not taken for a model, or for one of the hub"),
+        "Download config.json again, or give the folder that has it.",
     )

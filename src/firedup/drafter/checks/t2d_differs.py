@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from firedup.core.checked import CheckFinding, Harm
 from firedup.core.model import Evidence
 from firedup.drafter.case import Case
+from firedup.drafter.checks.draft_vocab import rows_of
 from firedup.drafter.expected import held
 from firedup.drafter.rowfit import LIKELY, similarity_of_structure
 from firedup.drafter.tell import everywhere, some, tensor_evidence
@@ -40,7 +41,7 @@ def check(case: Case) -> Iterator[CheckFinding]:
     share = len(led & said) / max(1, len(led))
     samples = case.samples
     fit = similarity_of_structure(samples.draft_head, samples.target_head, d2t, vocab)
-    is_proven = fit is not None and fit >= LIKELY
+    is_proven = fit is not None and fit >= LIKELY and rows_of(case) == len(d2t)
     if fit is not None:
         evidence.append(Evidence("file", f"the head's rows go with d2t at {fit:.2f} of 1"))
     yield CheckFinding(

@@ -25,7 +25,7 @@ _ELSEWHERE = frozenset({"d2t"})
 def missing_tensors(case: Case) -> tuple[str, ...]:
     """Canonical names of required tensors that the drafter's files do not hold."""
     expected = expected_tensors(case)
-    if expected is None or case.draft.gguf or not case.draft.tensors:
+    if expected is None or case.draft.gguf or case.draft.damages or not case.draft.tensors:
         return ()
     return tuple(
         name
