@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
+from functools import partial
 
 from firedup.core.measure.acceptance import count_meta
 from firedup.core.measure.completion import parse_answer, parse_error
@@ -17,22 +18,22 @@ _OK = 200
 def conclude(call: Call, exchange: Exchange, begun_ns: int, problem: str | None) -> Request:
     """The request with its answer. `problem` says what ended the exchange before its time."""
     exchange.finish()
-    request = Request(
-        prompt=call.prompt,
-        category=call.category,
-        begun_ns=begun_ns,
+    make = partial(
+        Request,
+        call.prompt,
+        call.category,
+        begun_ns,
         is_warm_up=call.is_warm_up,
         block=call.block,
         turn=call.turn,
     )
     error = explain_status(call.path, exchange) or exchange.problem
     if exchange.is_stream:
-        return _with_stream(request, exchange, call, error or _stream_error(exchange, problem))
+        return _with_stream(make, exchange, call, error or _stream_error(exchange, problem))
     if error is None and problem is None:
         answer = parse_answer(bytes(exchange.content))
         if answer is not None:
-            return replace(
-                request,
+            return make(
                 last_ns=exchange.last_ns,
                 prompt_tokens=answer.prompt_tokens,
                 tokens=answer.tokens,
@@ -44,7 +45,7 @@ def conclude(call: Call, exchange: Exchange, begun_ns: int, problem: str | None)
         error = f"{call.path} answered 200, but no completion: {said}"
     elif error is None and exchange.content:
         problem = f"{problem} after {len(exchange.content):,} bytes of the answer"
-    return replace(request, error=error or problem)
+    return make(error=error or problem)
 
 
 def explain_status(path: str, exchange: Exchange) -> str | None:
@@ -65,13 +66,14 @@ def explain_status(path: str, exchange: Exchange) -> str | None:
     return text
 
 
-def _with_stream(request: Request, exchange: Exchange, call: Call, error: str | None) -> Request:
+def _with_stream(
+    make: Callable[..., Request], exchange: Exchange, call: Call, error: str | None
+) -> Request:
     reader = exchange.reader
     timing = time_pieces(reader.at_ns, reader.totals)
     # A token without text, such as the end token alone, came with the word that it was the end.
     only_ns = reader.finish_ns if reader.last_total else None
-    return replace(
-        request,
+    return make(
         first_ns=timing.first_ns if timing else only_ns,
         last_ns=timing.last_ns if timing else only_ns,
         prompt_tokens=reader.prompt_tokens,

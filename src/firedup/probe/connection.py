@@ -115,8 +115,10 @@ class Connection(asyncio.BufferedProtocol):
         exchange = self._exchange
         if exchange is not None:
             # `Exchange.mark` without the call, for this happens with every event.
-            exchange.stamps.append(now)
-            exchange.counts.append(len(exchange.parts))
+            stamps = exchange.stamps
+            stamps.append(now)
+            if len(stamps) != len(exchange.parts):
+                exchange.align(now)
             exchange.size += nbytes
             if exchange.size >= BATCH_BYTES and not exchange.look():
                 self._end(exchange.problem)

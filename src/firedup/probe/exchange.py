@@ -17,6 +17,7 @@ LARGEST_BODY = 64 * 2**20
 # The last piece with its reason to end, the usage, the end mark.
 _LAST_EVENTS = 3
 _FEW = 4
+_NEXT = b"}%b{" % BETWEEN
 
 
 class Events(Protocol):
@@ -57,10 +58,9 @@ class _PlainEvents:
 class Exchange:
     """The answer to one request. Times are nanoseconds of the monotonic clock.
 
-    The connection calls `start`, has the parts of the body appended to `parts`, adds to `stamps` a
-    time for each wake-up and to `counts` how many parts there were then, and calls `look` when
-    `size` has come to BATCH_BYTES. At last it calls `finish`. `problem` says what was wrong with
-    the bytes themselves.
+    The connection calls `start`, has the parts of the body appended to `parts`, keeps in `stamps`
+    a time for each of them, and calls `look` when `size` has come to BATCH_BYTES. At last it calls
+    `finish`. `problem` says what was wrong with the bytes themselves.
     """
 
     __slots__ = (
@@ -68,7 +68,6 @@ class Exchange:
         "_events",
         "_is_stream",
         "content",
-        "counts",
         "headers",
         "last_ns",
         "parts",
@@ -89,7 +88,6 @@ class Exchange:
         self.reader, self._events = _make_events(is_native=is_native)
         self._decoder = SseDecoder()
         self.stamps: list[int] = []
-        self.counts: list[int] = []
         self.size = 0
         self._is_stream: bool | None = None
 
@@ -107,10 +105,14 @@ class Exchange:
 
     def mark(self, at_ns: int, nbytes: int) -> bool:
         """Bytes came at `at_ns`, whatever they held; whether more are worth to be waited for."""
-        self.stamps.append(at_ns)
-        self.counts.append(len(self.parts))
+        self.stamps += [at_ns] * (len(self.parts) - len(self.stamps))
         self.size += nbytes
         return self.size < BATCH_BYTES or self.look()
+
+    def align(self, at_ns: int) -> None:
+        """Bytes came at `at_ns` and one stamp was added, but they were not exactly one part."""
+        del self.stamps[len(self.parts) :]
+        self.stamps += [at_ns] * (len(self.parts) - len(self.stamps))
 
     def look(self) -> bool:
         """Look at what has come; whether more is worth to be waited for."""
@@ -133,8 +135,9 @@ class Exchange:
 
     def _drain(self, *, is_last: bool = False) -> None:
         """Look at what has come since the last time."""
-        parts, stamps = self.parts.copy(), self._take_stamps()
+        parts, stamps = self.parts.copy(), self.stamps
         self.parts.clear()  # the parser holds on to this very list
+        self.stamps, self.size = [], 0
         if not parts or self.problem is not None:
             return
         self.last_ns = stamps[-1]
@@ -158,15 +161,15 @@ class Exchange:
         """Take parts of which each is one event, as servers write them, all at once if they are."""
         if not (
             self._decoder.is_between
-            and all(map(bytes.startswith, parts, repeat(b"data: {")))
+            and parts[0].startswith(b"data: {")
             and all(map(bytes.endswith, parts, repeat(b"}\n\n")))
         ):
             return False
-        payloads = [part[6:-2] for part in parts]
-        joined = BETWEEN.join(payloads)
+        joined = b"".join(parts)[6:-2].replace(b"}\n\ndata: {", _NEXT)
+        # Another line end would be one within an event, or of an event that is no such object.
         if b"\r" in joined or joined.count(b"\n") != len(parts) - 1:
             return False
-        if not self._events.take_joined(joined, stamps, payloads[-1]):
+        if not self._events.take_joined(joined, stamps, parts[-1][6:-2]):
             return False
         self._decoder.skip()
         return True
@@ -182,14 +185,6 @@ class Exchange:
                 at_ns += [at] * len(found)
         finally:
             self._events.take(payloads, at_ns)
-
-    def _take_stamps(self) -> list[int]:
-        """A stamp for each part."""
-        stamps: list[int] = []
-        for at_ns, count in zip(self.stamps, self.counts, strict=True):
-            stamps += [at_ns] * (count - len(stamps))
-        self.stamps, self.counts, self.size = [], [], 0
-        return stamps
 
     def _looks_like_stream(self, first: bytes) -> bool:
         """By what the server says of it, unless its first bytes say otherwise."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from firedup.core.measure.completion import error_text, finish_of, said_text
 
@@ -179,20 +179,22 @@ def read_chunk(payload: bytes, loads: Callable[[bytes], object] = json.loads) ->
     meta, timings = _table(value.get("meta_info")), _table(value.get("timings"))
     total, prompt_tokens = _totals(_table(value.get("usage")), meta, timings)
     details = meta or timings or _table(value.get("metrics"))
-    rest = Chunk(total=total, prompt_tokens=prompt_tokens, has_choice=False, details=details)
+    text, finish, is_whole, has_choice = "", None, False, True
     choices = value.get("choices")
     if isinstance(choices, list):
         choice = next((one for one in choices if isinstance(one, dict)), None)
-        if choice is None:
-            return rest
-        return replace(rest, text=_text_of(choice), finish=finish_of(choice), has_choice=True)
-    if isinstance(text := value.get("text"), str):
-        return replace(rest, text=text, is_whole=True, finish=finish_of(meta), has_choice=True)
-    if isinstance(text := value.get("content"), str):  # llama.cpp's own route
+        has_choice = choice is not None
+        if choice is not None:
+            text, finish = _text_of(choice), finish_of(choice)
+    elif isinstance(said := value.get("text"), str):
+        text, finish, is_whole = said, finish_of(meta), True
+    elif isinstance(said := value.get("content"), str):  # llama.cpp's own route
+        text = said
         total = _count(value.get("tokens_predicted")) if total is None else total
         finish = str(value.get("stop_type", "stop")) if value.get("stop") is True else None
-        return replace(rest, text=text, total=total, finish=finish, has_choice=True)
-    return rest
+    else:
+        has_choice = False
+    return Chunk(text, is_whole, total, prompt_tokens, finish, has_choice, details)
 
 
 def _error(value: Mapping[str, object]) -> str | None:
