@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from firedup.core.checked import Fixed
 from firedup.core.error import UsageError
-from firedup.drafter.fix import Fixed, fix
+from firedup.drafter.fix import fix
 from tests.drafter.mutations import MUTATIONS, Mutation
 from tests.drafter.zoo import write_pair
 from tests.drafter.zoo_folder import BY_NAME, above_note, ask, broken_folders, good_folders
@@ -86,14 +87,14 @@ def test_what_cannot_be_known_is_left_and_said(tmp_path: Path) -> None:
 
     assert result.out is None
     assert result.done == ()
-    assert [line.partition(":")[0] for line in result.left] == ["d2t-missing"]
+    assert [one.id for one in result.left] == ["d2t-missing"]
     assert not (tmp_path / "out").exists()
 
 
 def test_a_good_drafter_needs_no_copy(tmp_path: Path) -> None:
     result = fix(*good_folders("eagle-repository"), tmp_path / "out", engine="sglang")
 
-    assert result == Fixed(None, (), ())
+    assert result == Fixed(None)
     assert not (tmp_path / "out").exists()
 
 
@@ -101,7 +102,7 @@ def test_nothing_is_mended_of_a_drafter_that_is_not_whole(tmp_path: Path) -> Non
     result = fixed(BY_NAME["shard-missing"], tmp_path / "out")
 
     assert result.out is None
-    assert any("checkpoint-incomplete" in line for line in result.left)
+    assert "checkpoint-incomplete" in {one.id for one in result.left}
 
 
 def test_a_folder_with_something_in_it_is_not_written_to(tmp_path: Path) -> None:

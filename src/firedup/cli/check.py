@@ -14,6 +14,7 @@ from firedup.cli.command import command as make_command
     firedup check ~/models/Kimi-K2.5 ~/models/kimi-k25-eagle3 --engine sglang
     firedup check box:/data/target box:/data/draft --engine-version 0.5.9 --tp 8
     firedup check --run kimi
+    firedup check ~/models/target ~/models/draft --fix ~/models/draft-fixed
     """,
 )
 @click.argument("target", required=False)
@@ -28,6 +29,12 @@ from firedup.cli.command import command as make_command
     help="The launch command, whose flags are judged too; it also names what is not given.",
 )
 @click.option("--run", metavar="RUN", help="A run, whose command and files are judged.")
+@click.option(
+    "--fix",
+    "out",
+    metavar="OUT",
+    help="Write a corrected copy of the drafter to this new folder, and check the copy.",
+)
 @option.host
 @option.json
 @click.option("--all", "has_all", is_flag=True, help="Show the evidence of every finding.")
@@ -41,6 +48,7 @@ def command(
     tp: int | None,
     launch: str | None,
     run: str | None,
+    out: str | None,
     host: str | None,
     as_json: bool,
     has_all: bool,
@@ -50,15 +58,27 @@ def command(
 
     TARGET and DRAFT are folders or GGUF files, on another host as HOST:/path. Only headers, small
     files and a few rows are read, where they lie. The exit status is 1 when the server would crash
-    or accept less than it could, else 0.
+    or accept less than it could, else 0; with --fix it is that of the copy.
     """
-    from firedup.cli.checked import check_asked
+    from firedup.cli.checked import check_asked, fix_asked
     from firedup.cli.paper import choose_output
     from firedup.view.checked import record_checked, render_checked
     from firedup.view.record import render_json
 
+    words = (target, draft)
+    if out is not None:
+        from firedup.view.fixed import record_fixed, render_fixed
+
+        fixed = fix_asked(
+            words, out, engine=engine, version=version, tp=tp, launch=launch, run=run, host=host
+        )
+        if as_json:
+            click.echo(render_json(record_fixed(fixed)))
+        else:
+            click.echo(render_fixed(fixed, choose_output(no_color=no_color)), color=True)
+        return fixed.exit_status
     checked = check_asked(
-        (target, draft), engine=engine, version=version, tp=tp, launch=launch, run=run, host=host
+        words, engine=engine, version=version, tp=tp, launch=launch, run=run, host=host
     )
     if as_json:
         from firedup.drafter.judge import page_of

@@ -1,18 +1,20 @@
-"""What `firedup check` does: reads the options or a run, reads the files, judges the pair."""
+"""What `firedup check` does: reads the options or a run, and judges or mends the pair."""
 
 from __future__ import annotations
 
 import posixpath
 import shlex
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from firedup.cli.drive import run_async
 from firedup.cli.knowledge import read_catalogue
 from firedup.cli.links import open_run
-from firedup.core.checked import Checked
+from firedup.core.checked import Checked, Fixed
 from firedup.core.error import UsageError
 from firedup.core.model import ServerSpec
 from firedup.drafter.case import Launch
+from firedup.drafter.fix import fix_paths
 from firedup.drafter.launch import read_launch
 from firedup.drafter.pair import Question, check_pair, check_paths
 from firedup.drafter.place import Here, There
@@ -34,15 +36,44 @@ def check_asked(
     """The answer to what was asked. UsageError where it cannot be answered, HostError."""
     if launch is not None and run is not None:
         raise UsageError("a run has a command of its own", todo="Leave out --command or --run.")
+    if run is not None:
+        if engine is not None:
+            read_catalogue(engine=engine)
+        return run_async(_check_run(words, run, host, engine=engine, version=version, tp=tp))
+    target, draft, question = _ask(words, engine=engine, version=version, tp=tp, launch=launch)
+    return run_async(check_paths(target, draft, question, host=host))
+
+
+def fix_asked(
+    words: Words,
+    out: str,
+    *,
+    engine: str | None,
+    version: str | None,
+    tp: int | None,
+    launch: str | None,
+    run: str | None,
+    host: str | None,
+) -> Fixed:
+    """The corrected copy at `out`. UsageError where the drafter cannot be corrected, HostError."""
+    if run is not None:
+        raise UsageError(
+            "the drafter of a run is corrected by its place",
+            todo="Name TARGET and DRAFT, or the --command, instead of --run.",
+        )
+    target, draft, question = _ask(words, engine=engine, version=version, tp=tp, launch=launch)
+    return run_async(fix_paths(target, draft, Path(out), question, host=host))
+
+
+def _ask(
+    words: Words, *, engine: str | None, version: str | None, tp: int | None, launch: str | None
+) -> tuple[str, str, Question]:
     if engine is not None:
         read_catalogue(engine=engine)
-    if run is not None:
-        return run_async(_check_run(words, run, host, engine=engine, version=version, tp=tp))
     argv = _split(launch) if launch is not None else ()
     spec = read_command(argv, {}, read_catalogue()) if argv else ServerSpec()
     target, draft = _complete(words, spec, "")
-    question = Question(engine or spec.engine, version, _read(argv, {}, tp, spec))
-    return run_async(check_paths(target, draft, question, host=host))
+    return target, draft, Question(engine or spec.engine, version, _read(argv, {}, tp, spec))
 
 
 async def _check_run(

@@ -76,3 +76,22 @@ class Checked:
     def exit_status(self) -> int:
         """1 when the pair does not fit (crash or silent loss), else 0."""
         return 1 if self.worst in (Harm.CRASH, Harm.SILENT_LOSS) else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    """A corrected copy of a drafter at `out`, which is None where nothing could be mended.
+
+    `done` has a sentence for each change, `left` what a check of the copy (of the drafter itself,
+    without a copy) finds above a note. `linked` files of the copy are links to the drafter's.
+    """
+
+    out: str | None
+    done: tuple[str, ...] = ()
+    left: tuple[CheckFinding, ...] = ()
+    linked: int = 0
+
+    @property
+    def exit_status(self) -> int:
+        """1 when what is left keeps the pair from fitting, else 0."""
+        return 1 if any(one.harm in {Harm.CRASH, Harm.SILENT_LOSS} for one in self.left) else 0

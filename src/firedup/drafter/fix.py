@@ -8,11 +8,10 @@ import json
 import os
 import shutil
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from firedup.core.checked import CheckFinding, Harm
+from firedup.core.checked import CheckFinding, Fixed, Harm
 from firedup.core.error import UsageError
 from firedup.drafter.canonical import canonical_name
 from firedup.drafter.case import Case
@@ -22,20 +21,6 @@ from firedup.drafter.repair import Repair, plan_repair
 from firedup.drafter.rewrite import NewTensor, mask_tensor, offsets_tensor, rewrite
 
 _INDEX = "model.safetensors.index.json"
-
-
-@dataclass(frozen=True, slots=True)
-class Fixed:
-    """What a correction came to: `out` is None when nothing could be mended.
-
-    `done` are the changes; `left` is what a check of the copy finds, without notes.
-    `linked` counts the files of the copy that are links to those of the drafter.
-    """
-
-    out: str | None
-    done: tuple[str, ...]
-    left: tuple[str, ...]
-    linked: int = 0
 
 
 def fix(
@@ -106,8 +91,8 @@ def _place_of(out: Path, source: Path) -> Path:
     return place
 
 
-def _left(findings: Iterable[CheckFinding]) -> tuple[str, ...]:
-    return tuple(f"{one.id}: {one.message}" for one in findings if one.harm is not Harm.NOTE)
+def _left(findings: Iterable[CheckFinding]) -> tuple[CheckFinding, ...]:
+    return tuple(one for one in findings if one.harm is not Harm.NOTE)
 
 
 def _make(case: Case, repair: Repair, source: Path, out: Path) -> int:

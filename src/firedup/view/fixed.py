@@ -1,0 +1,77 @@
+"""What became of a drafter that was to be corrected, for people and as JSON."""
+
+from __future__ import annotations
+
+from firedup.core.checked import CheckFinding, Fixed, Harm
+from firedup.view.headline import render_section
+from firedup.view.paper import Paper
+from firedup.view.quantity import render_count
+from firedup.view.record import SCHEMA
+from firedup.view.redact import clean
+
+
+def render_fixed(fixed: Fixed, paper: Paper) -> str:
+    """The whole statement, without a final line break."""
+    lines = [paper.paint(_headline(fixed), *_tone(fixed))]
+    if fixed.out is not None:
+        lines += paper.fold(clean(fixed.out), indent="  ")
+    done: list[str] = []
+    for sentence in fixed.done:
+        done += paper.fold(clean(sentence), indent="  ", rest="    ")
+    if fixed.linked:
+        links = render_count(fixed.linked, "file is a link", "files are links")
+        done += paper.fold(f"{links} to the drafter's own", indent="  ", rest="    ")
+    lines += render_section("what was done", done, paper)
+    left: list[str] = []
+    for one in fixed.left:
+        left += _finding(one, paper)
+    lines += render_section("what is left", left, paper)
+    return paper.finish(lines)
+
+
+def _headline(fixed: Fixed) -> str:
+    if fixed.out is None:
+        if fixed.left:
+            return "✗ nothing could be corrected without guessing"
+        return "✓ there is nothing to correct"
+    if fixed.exit_status:
+        return "✗ the corrected copy still does not fit"
+    return "✓ the corrected copy fits"
+
+
+def _tone(fixed: Fixed) -> tuple[str, str]:
+    return ("red" if fixed.exit_status else "green", "bold")
+
+
+def _finding(one: CheckFinding, paper: Paper) -> list[str]:
+    head = f"  {clean(one.id)}: {clean(one.message)}"
+    lines = paper.fold(head.strip(), indent="  ", rest="    ")
+    if one.remedy:
+        lines += paper.fold(clean(one.remedy), indent="    → ", rest="      ")
+    return lines
+
+
+def record_fixed(fixed: Fixed) -> dict[str, object]:
+    """The same for programs."""
+    return {
+        "schema": SCHEMA,
+        "out": fixed.out,
+        "done": list(fixed.done),
+        "linked": fixed.linked,
+        "fits": fixed.exit_status == 0,
+        "worst": min((one.harm for one in fixed.left), key=_rank).value if fixed.left else None,
+        "left": [
+            {
+                "id": one.id,
+                "harm": one.harm.value,
+                "message": one.message,
+                "evidence": [item.text for item in one.evidence],
+                "remedy": one.remedy,
+            }
+            for one in fixed.left
+        ],
+    }
+
+
+def _rank(harm: Harm) -> int:
+    return harm.rank
