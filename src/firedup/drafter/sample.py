@@ -95,11 +95,11 @@ async def take_samples(
     reader = _Reader(draft_place, draft)
     take_map = _map_reader(reader, draft, about, skipped)
     small = _take_small(reader, draft, about)
-    head_rows = reader.rows(head, _spread(head.shape[0], _rows_of(head))) if head else {}
+    head_rows = reader.rows(head, spread_rows(head.shape[0], count_rows(head))) if head else {}
     fc = _matrix(draft, about.names.get("fc.weight"), "fc", skipped)
-    fc_rows = reader.rows(fc, _spread(fc.shape[0], _FC_ROWS)) if fc else {}
+    fc_rows = reader.rows(fc, spread_rows(fc.shape[0], _FC_ROWS)) if fc else {}
     common = min(embed.shape[0], their_embed.shape[0]) if embed and their_embed else 0
-    ids = _spread(common, _EMBED_ROWS)
+    ids = spread_rows(common, _EMBED_ROWS)
     embed_rows = reader.rows(embed, ids) if embed else {}
     await reader.read()
     samples = Samples(
@@ -143,13 +143,13 @@ def _matrix(
     return tensor
 
 
-def _rows_of(head: Tensor) -> int:
+def count_rows(head: Tensor) -> int:
     """How many rows are sampled: more of short ones."""
     size = min(head.shape[1], COLUMNS) * ITEM_BYTES[head.dtype]
     return max(_LEAST_ROWS, min(_MOST_ROWS, _ROWS_BYTES // size))
 
 
-def _spread(rows: int, wanted: int) -> list[int]:
+def spread_rows(rows: int, wanted: int) -> list[int]:
     """`wanted` of `rows` row numbers, evenly spread."""
     if rows <= wanted:
         return list(range(rows))

@@ -17,6 +17,7 @@ POINTER = b"version https://git-lfs"
 IS_POINTER = "the file is a Git LFS pointer: its content was never downloaded"
 MOST_MEMORY = 400000000  # bytes that parsed JSON may take, by estimate
 _READ_BYTES = 1 << 20
+_SHORT_BYTES = 1 << 20  # what is no longer can do no harm, whatever it holds
 _WHY = {
     errno.ENOENT: "not there",
     errno.ENOTDIR: "not there",
@@ -108,7 +109,7 @@ def read_document(path: str, limit: int) -> "Any":
 
 def parse_json(data: bytes) -> "Any":
     """The value of a JSON text. FlawError when it is none, or costs too much to be honest."""
-    if estimate_memory(data) > MOST_MEMORY:
+    if len(data) > _SHORT_BYTES and estimate_memory(data) > MOST_MEMORY:
         raise FlawError("its JSON has too many parts to be read")
     if not hasattr(sys, "get_int_max_str_digits") and re.search(rb"\d{4301}", data):
         raise FlawError("its JSON has a number of thousands of digits")

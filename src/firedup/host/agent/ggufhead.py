@@ -3,7 +3,6 @@
 import struct
 
 from firedup.host.agent.document import IS_POINTER, POINTER, FlawError, Source
-from firedup.host.agent.tensorfile import Entry
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,7 +42,7 @@ class GgufHead:
         self.metadata = {}  # type: dict[str, Any]
         self.tokens = []  # type: list[str]
         self.token_types = ()  # type: tuple[int, ...]
-        self.entries = []  # type: list[Entry]
+        self.entries = []  # type: list[Any]
         self.flaws = []  # type: list[str]
         self.expected_size = None  # type: int | None
 
@@ -122,7 +121,7 @@ def _place(
             head.flaws.append(f"its tensor {name[:80]!r} cannot be so large")
             continue
         end = max(end, stop)
-        head.entries.append(Entry(name, dtype, shape, begin, stop))
+        head.entries.append((begin, stop, name, dtype, shape))
     if is_known:
         head.expected_size = end
         if size < end:

@@ -1,7 +1,5 @@
 """The header of a safetensors file: its tensors, and whether the file can hold them."""
 
-import collections
-
 from firedup.host.agent.document import IS_POINTER, POINTER, FlawError, Source, parse_json
 
 TYPE_CHECKING = False
@@ -16,12 +14,14 @@ _BITS = {
 }  # fmt: skip
 _MOST_NAME = 1024
 _MOST_DIMENSIONS = 16
+_MOST_BYTES = 1 << 62
+_ANY, _NONE = -1, -2
 
-# `begin` and `end` count from the beginning of the file.
-Entry = collections.namedtuple("Entry", ["name", "dtype", "shape", "begin", "end"])  # noqa: PYI024 - typing costs memory
+# A tensor is (begin, end, name, dtype, shape), in bytes from the beginning of its file: plain and
+# in this order, since there may be hundreds of thousands, which are to be sorted.
 
 
-def read_tensors(path: str) -> "tuple[list[Entry], dict[str, Any], list[str]]":
+def read_tensors(path: str) -> "tuple[list[Any], dict[str, Any], list[str]]":
     """Tensors in the order of the header, its metadata, and what else is wrong with the file.
 
     FlawError when the header cannot be read at all.
@@ -33,7 +33,7 @@ def read_tensors(path: str) -> "tuple[list[Entry], dict[str, Any], list[str]]":
         source.close()
 
 
-def _read_header(source: Source) -> "tuple[list[Entry], dict[str, Any], list[str]]":
+def _read_header(source: Source) -> "tuple[list[Any], dict[str, Any], list[str]]":
     head = source.read(0, min(source.size, max(8, len(POINTER))))
     if head.startswith(POINTER):
         raise FlawError(IS_POINTER)
@@ -56,34 +56,40 @@ def _read_header(source: Source) -> "tuple[list[Entry], dict[str, Any], list[str
     return entries, metadata if isinstance(metadata, dict) else {}, flaws
 
 
-def _take_entries(header: "dict[str, Any]", base: int) -> "tuple[list[Entry], list[str]]":
+def _take_entries(header: "dict[str, Any]", base: int) -> "tuple[list[Any], list[str]]":
     """The tensors of a header, and the names of those whose entry is none."""
     entries, wrong = [], []
+    kinds = {}  # type: dict[Any, tuple[int, tuple[int, ...]]]
     for name, entry in header.items():
         try:
-            dtype, shape, (begin, end) = entry["dtype"], entry["shape"], entry["data_offsets"]
+            dtype, (begin, end) = entry["dtype"], entry["data_offsets"]
+            key = (dtype, tuple(entry["shape"]))
+            kind = kinds.get(key)
+            if kind is None:
+                kind = kinds[key] = (_tensor_size(*key), key[1])
         except (TypeError, KeyError, ValueError):
             wrong.append(name)
             continue
-        is_sound = type(dtype) is str and type(shape) is list and type(begin) is type(end) is int
-        if not is_sound or not 0 <= begin <= end or end >= 1 << 62 or len(name) > _MOST_NAME:
+        size, shape = kind
+        is_sound = type(begin) is type(end) is int and 0 <= begin <= end < _MOST_BYTES
+        if not is_sound or (size != end - begin and size != _ANY) or len(name) > _MOST_NAME:
             wrong.append(name)
             continue
-        values = 1
-        for length in shape:
-            if type(length) is not int or length < 0:
-                values = -1
-                break
-            values *= length
-            if values >= 1 << 62:
-                break
-        bits = _BITS.get(dtype)
-        is_long = len(shape) > _MOST_DIMENSIONS or len(dtype) > 32
-        if is_long or values < 0 or (bits is not None and values * bits != 8 * (end - begin)):
-            wrong.append(name)
-            continue
-        entries.append(Entry(name, dtype, tuple(shape), base + begin, base + end))
+        entries.append((base + begin, base + end, name, dtype, shape))
     return entries, wrong
+
+
+def _tensor_size(dtype: "Any", shape: "tuple[Any, ...]") -> int:
+    """The bytes of a tensor, _ANY for a dtype that is not known, _NONE for what is no tensor."""
+    if type(dtype) is not str or len(dtype) > 32 or len(shape) > _MOST_DIMENSIONS:
+        return _NONE
+    bits = _BITS.get(dtype)
+    for length in shape:
+        if type(length) is not int or not 0 <= length < _MOST_BYTES:
+            return _NONE
+    for length in shape:
+        bits = None if bits is None else min(bits * length, 8 * _MOST_BYTES)
+    return _ANY if bits is None else bits // 8
 
 
 def _describe_wrong(names: "list[str]") -> str:
@@ -91,21 +97,20 @@ def _describe_wrong(names: "list[str]") -> str:
     return f"the entry of {names[0][:80]!r}{more} contradicts itself"
 
 
-def _check_places(entries: "list[Entry]", base: int, size: int, *, is_whole: bool) -> "list[str]":
+def _check_places(entries: "list[Any]", base: int, size: int, *, is_whole: bool) -> "list[str]":
     """What is wrong with where the tensors lie: past the end, over one another, with gaps."""
-    flaws = []
+    flaws = []  # type: list[str]
     at, before = base, ""
-    for name, _, _, begin, end in sorted(entries, key=lambda entry: entry[3:]):
-        if begin < at:
-            flaws.append(f"the bytes of {name[:80]!r} overlap those of {before[:80]!r}")
-            break
-        if begin > at and is_whole:
-            flaws.append(f"{begin - at:,} bytes before {name[:80]!r} belong to no tensor")
-            break
+    last = max([entry[1] for entry in entries] or [base])
+    for begin, end, name, _, _ in sorted(entries):
+        if begin != at and not flaws:
+            if begin < at:
+                flaws.append(f"the bytes of {name[:80]!r} overlap those of {before[:80]!r}")
+            elif is_whole:
+                flaws.append(f"{begin - at:,} bytes before {name[:80]!r} belong to no tensor")
         at, before = end, name
-    end = max([entry.end for entry in entries] or [base])
-    if size < end:
-        flaws.append(f"{size:,} bytes, but its header needs at least {end:,}")
-    elif size > end and is_whole:
-        flaws.append(f"{size:,} bytes, {size - end:,} more than its header tells of")
+    if size < last:
+        flaws.append(f"{size:,} bytes, but its header needs at least {last:,}")
+    elif size > last and is_whole:
+        flaws.append(f"{size:,} bytes, {size - last:,} more than its header tells of")
     return flaws

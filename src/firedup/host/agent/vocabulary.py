@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 BLOCK = 1024  # ids of which there is a digest of their own
 _MOST_VOCABULARY = 100000000
 _MOST_TOKENS = 2000000
+_MOST_ID = 1 << 32
 _MOST_SPECIAL = 2048
 _MOST_CONFIG = 4 << 20
 _FILES = ("tokenizer.json", "tiktoken.model", "tokenizer.model", "vocab.json")
@@ -30,7 +31,7 @@ class Vocabulary:
 
     def add(self, number: "Any", token: "Any", *, is_special: bool = False) -> None:
         """One token. FlawError for what is none."""
-        if type(number) is not int or not 0 <= number < 1 << 32 or type(token) not in (str, bytes):
+        if type(number) is not int or not 0 <= number < _MOST_ID or type(token) not in (str, bytes):
             raise FlawError("its vocabulary is not one of numbers and tokens")
         raw = token.encode("utf-8", "surrogatepass") if isinstance(token, str) else token
         self.tokens[number] = raw
@@ -41,21 +42,21 @@ class Vocabulary:
         """What crosses the link: digests of all and of each block of ids, and what is special."""
         if len(self.tokens) > _MOST_TOKENS:
             raise FlawError(f"its vocabulary has more than {_MOST_TOKENS:,} tokens")
-        whole, blocks = hashlib.sha256(), {}  # type: Any, dict[int, Any]
+        lines = {}  # type: dict[int, list[bytes]]
         for number in sorted(self.tokens):
             line = b"%d\t%s\n" % (number, self.tokens[number])
-            whole.update(line)
-            block = blocks.get(number // BLOCK)
-            if block is None:
-                block = blocks[number // BLOCK] = hashlib.sha256()
-            block.update(line)
-        numbers = sorted(blocks)[:4096]
+            lines.setdefault(number // BLOCK, []).append(line)
+        whole, blocks = hashlib.sha256(), []
+        for number, block in lines.items():
+            text = b"".join(block)
+            whole.update(text)
+            blocks.append([number, hashlib.sha256(text).hexdigest()[:16]])
         return {
             "kind": self.kind,
             "digest": whole.hexdigest(),
             "size": len(self.tokens),
             "special": self.special,
-            "blocks": [[number, blocks[number].hexdigest()[:16]] for number in numbers],
+            "blocks": blocks[:4096],
         }
 
 
@@ -107,14 +108,14 @@ def _read_vocab(path: str, name: str) -> Vocabulary:
 
 def _read_tiktoken(path: str, name: str) -> Vocabulary:
     found = Vocabulary(name)
-    for number, line in enumerate(read_all(path, _MOST_VOCABULARY).split(b"\n"), 1):
-        token, _, rank = line.partition(b" ")
-        if not line:
-            continue
-        try:
-            found.add(int(rank), binascii.a2b_base64(token))
-        except ValueError:
-            raise FlawError(f"its line {number:,} is not a token and its rank") from None
+    words = read_all(path, _MOST_VOCABULARY).split()
+    try:
+        tokens = map(binascii.a2b_base64, words[::2])
+        found.tokens = dict(zip(map(int, words[1::2]), tokens))
+    except ValueError:
+        raise FlawError("a line of it is not a token and its rank") from None
+    if len(words) % 2 or any(not 0 <= rank < _MOST_ID for rank in found.tokens):
+        raise FlawError("a line of it is not a token and its rank")
     if not found.tokens:
         raise FlawError("it holds no vocabulary")
     _add_configured(found, os.path.dirname(path))
