@@ -56,7 +56,8 @@ class Hands:
 
     A system call that waits for a file server cannot be interrupted, only left: its thread stays
     with it, and brings the outcome to the loop when there is one. Only the thread that serves uses
-    `held`, the calls that hang, by the number of their request.
+    `held`, the calls that hang, by the number of their request. One that has come back is greeted,
+    then its outcome is settled, then its request resumes.
     """
 
     def __init__(
@@ -64,9 +65,11 @@ class Hands:
         serve: "Callable[[], None]",
         post: "Callable[[Callable[[], None]], None]",
         suspend: "Callable[[int], None]",
+        greet: "Callable[[Call], None]",
         resume: "Callable[[Call], None]",
     ) -> None:
-        self._serve, self._post, self._suspend, self._resume = serve, post, suspend, resume
+        self._serve, self._post = serve, post
+        self._suspend, self._greet, self._resume = suspend, greet, resume
         self._lock = _thread.allocate_lock()
         self._turn = 0  # counts the threads that have served
         self._call = None  # type: Call | None
@@ -114,6 +117,7 @@ class Hands:
         error: "Exception | None",
     ) -> None:
         del self.held[call.number]
+        self._greet(call)  # first of all: what it brings comes from a file that answers again
         settle(call, value, error)
         self._resume(call)
 

@@ -15,7 +15,6 @@ from firedup.host.agent.wire import (
     CANCEL,
     CREDIT,
     END,
-    EVENT,
     INPUT,
     FrameError,
     FrameReader,
@@ -79,13 +78,11 @@ class Loop(Turns):
             stream.close()
 
     def _resume(self, call: Call) -> None:
-        """A call that hung has come back."""
+        """A request whose call hung has its turns again."""
         self.resume(call.number)
         stream = self._streams.get(call.number)
         if stream is not None:
             stream.is_ready = True
-            if call.has_told:
-                self.send(encode_json(EVENT, call.number, call.event("answered")))
         self._requests.extendleft((INPUT, call.number, data) for data in reversed(call.inputs))
 
     # ---- requests ----------------------------------------------------------------------------

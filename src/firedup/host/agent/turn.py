@@ -29,7 +29,7 @@ class Turns(Poller):
         super().__init__()
         self._streams = collections.OrderedDict()  # type: collections.OrderedDict[int, Stream]
         self._out = memoryview(b"")
-        self._hands = Hands(serve, self.call, self.suspend, resume)
+        self._hands = Hands(serve, self.call, self.suspend, self._tell_end, resume)
 
     # ---- time --------------------------------------------------------------------------------
 
@@ -88,6 +88,11 @@ class Turns(Poller):
             call.is_cancelled = True
             self._streams.pop(call.number, None)
             self._fail(call.number, call.fault())
+
+    def _tell_end(self, call: Call) -> None:
+        """Says that the file answers again, before anything that it has answered."""
+        if call.has_told and not call.is_cancelled:
+            self.send(encode_json(EVENT, call.number, call.event("answered")))
 
     # ---- the ends ----------------------------------------------------------------------------
 
