@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from firedup.core.model import Evidence, Finding, Progress, Severity, Stage, Verdict
+from firedup.core.verdict.hold import Stall
 from firedup.core.verdict.liveness import Pulse
 from firedup.core.verdict.roster import Missing
 from firedup.core.verdict.silence import Silence
@@ -13,20 +14,19 @@ from firedup.core.verdict.silence import Silence
 BUFFERED_S = 60.0
 
 
-def tell_stall(evidence: tuple[Evidence, ...]) -> Iterator[Finding]:
-    """What the samples of a server's processes show, where nothing moves in them."""
-    if evidence:
-        yield Finding(
-            "no-progress",
-            Severity.SEVERE,
-            "Nothing moves: no log line, no CPU time, no reads, no memory growth.",
-            evidence,
-            "Take the stacks of the ranks (py-spy dump) before stopping the server.",
-        )
+def tell_stall(stall: Stall | None) -> Iterator[Finding]:
+    """What the samples of a server's processes show, where they do not go on."""
+    if stall is not None:
+        yield Finding(stall.finding, Severity.SEVERE, stall.message, stall.evidence, stall.remedy)
 
 
-def tell_quiet(pulse: Pulse, bar: Progress | None) -> Iterator[Finding]:
-    """Why the log of a start that works says nothing; `bar` is where it stands."""
+def tell_quiet(
+    pulse: Pulse, bar: Progress | None, work: tuple[Evidence, ...] = ()
+) -> Iterator[Finding]:
+    """Why the log of a start that works says nothing; `bar` is where it stands.
+
+    `work` is what its processes can be seen to do.
+    """
     if pulse.quiet_s is None or pulse.quiet_s < BUFFERED_S or not pulse.is_busy:
         return
     if bar is not None and bar.done >= bar.total:
@@ -34,14 +34,14 @@ def tell_quiet(pulse: Pulse, bar: Progress | None) -> Iterator[Finding]:
             "busy-after-full-bar",
             Severity.NOTE,
             "The bar is full and the stage goes on: repacking or slower ranks print nothing.",
-            (Evidence("sample", f"busy, and the log silent for {pulse.quiet_s:.0f} s"),),
+            (Evidence("sample", f"busy, and the log silent for {pulse.quiet_s:.0f} s"), *work),
         )
     else:
         yield Finding(
             "log-quiet-process-busy",
             Severity.NOTE,
             "The process is busy and the log is quiet: its output is perhaps buffered.",
-            (Evidence("sample", f"the log has been silent for {pulse.quiet_s:.0f} s"),),
+            (Evidence("sample", f"the log has been silent for {pulse.quiet_s:.0f} s"), *work),
             "Set PYTHONUNBUFFERED=1 and keep pipes that buffer out of the command.",
         )
 

@@ -20,7 +20,9 @@ from firedup.core.model import (
 )
 from firedup.core.verdict.conclusion import tell_last_progress, tell_missing, tell_quiet, tell_stall
 from firedup.core.verdict.ending import cause_of_exit, cause_of_owner
+from firedup.core.verdict.hold import Stall, tell_work
 from firedup.core.verdict.lifecycle import Facts, judge
+from firedup.core.verdict.limit import find_passed, own_limit
 from firedup.core.verdict.liveness import Liveness
 from firedup.core.verdict.mention import quote_settings
 from firedup.core.verdict.outside import Outside
@@ -96,6 +98,7 @@ class Judgement:
             # It says that it is up, but its port is somebody else's.
             fatality = Fatality.CERTAIN
         is_proven = self.readiness.is_proven(log_ready=log_ready)
+        stall = self._stall()
         has_process = out.begun is not None and (
             out.begun.pid is not None or bool(self.liveness.processes)
         )
@@ -113,19 +116,26 @@ class Judgement:
             code=out.exited.code if out.exited else None,
             signal=out.exited.signal if out.exited else None,
             has_process=has_process,
-            is_stalled=self.readiness.is_hung or bool(self._stall()),
+            is_stalled=self.readiness.is_hung or stall is not None,
+            is_held=stall is not None and stall.is_held,
             is_stuck=not has_process and bool(self._log_stall()),
             deadline_passed=out.deadline is not None,
             is_lost=out.is_lost,
             has_begun=reader.knows_anything or has_process or out.begun is not None,
         )
 
-    def _stall(self) -> tuple[Evidence, ...]:
-        """Evidence that nothing moves; a server that is up may be idle, but not frozen."""
-        is_up = self.reader.startup.is_ready or self.readiness.has_answered
-        if is_up and not self.liveness.pulse(self.now_ns).is_frozen:
-            return ()
-        return self.liveness.stall(self.now_ns, self.reader.startup.stage)
+    def _stall(self) -> Stall | None:
+        """Why nothing will come; a server that is up may be idle, but not held up."""
+        startup, begun = self.reader.startup, self.outside.begun
+        is_up = startup.is_ready or self.readiness.has_answered
+        found = self.liveness.find_stall(
+            self.now_ns,
+            startup.stage,
+            names=self.reader.roster.pids,
+            is_up=is_up,
+            own_s=own_limit(begun, startup),
+        )
+        return found if found or is_up else find_passed(begun, startup, self.now_ns)
 
     def _is_settled(self, fatal_at: Moment | None) -> bool:
         """Whether an unknown error has had the time to show itself harmless."""
@@ -202,7 +212,8 @@ class Judgement:
         if not facts.has_exited:
             yield from tell_stall(self._stall())
         if not facts.was_ready and not facts.has_exited:
-            yield from tell_quiet(self.liveness.pulse(self.now_ns), self.reader.bar(self.now_ns))
+            pulse, work = self.liveness.pulse(self.now_ns), tell_work(self.liveness.motions)
+            yield from tell_quiet(pulse, self.reader.bar(self.now_ns), work)
         if (missing := self._missing(facts, verdict)) is not None:
             yield tell_missing(missing, verdict)
         silence = self._silence()

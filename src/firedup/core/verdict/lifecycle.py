@@ -86,6 +86,7 @@ class Facts:
     there is (or was) a process that firedup watches; without one only the log speaks. `log_stop`:
     the log itself tells of an orderly end. `is_abandoned`: nobody writes the log any more.
     `is_stalled`: processes or answers show that nothing moves; `is_stuck`: a log alone does.
+    `is_held`: a process is seen to be held up, which counts although it had proved itself.
     """
 
     fatality: Fatality = Fatality.NONE
@@ -102,6 +103,7 @@ class Facts:
     signal: int | None = None
     has_process: bool = False
     is_stalled: bool = False
+    is_held: bool = False
     is_stuck: bool = False
     deadline_passed: bool = False
     is_lost: bool = False
@@ -123,7 +125,7 @@ def judge(facts: Facts) -> Verdict:
         return Verdict.LOST
     if facts.stop_asked and not facts.has_process:
         return Verdict.STOPPED
-    if facts.is_stuck:
+    if facts.is_stuck or facts.is_held:
         return Verdict.STALLED  # also when its operator ended it: that is why
     if facts.log_stop and not facts.has_process:
         return Verdict.STOPPED

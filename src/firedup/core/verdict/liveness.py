@@ -2,28 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from firedup.core.event import Sample
 from firedup.core.model import Evidence, Process, Stage
+from firedup.core.verdict.hold import Stall, find_hold, find_odd_rank, find_stillness, look_at
+from firedup.core.verdict.motion import Motions
+from firedup.core.verdict.patience import (
+    DEFAULT_PATIENCE_S,
+    MIN_CPU_SHARE,
+    MIN_GROWTH_BYTES,
+    MIN_READ_BYTES,
+    PATIENCE_S,
+    STOPPED_PATIENCE_S,
+    Patience,
+)
+
+__all__ = [
+    "DEFAULT_PATIENCE_S",
+    "MIN_CPU_SHARE",
+    "MIN_GROWTH_BYTES",
+    "MIN_READ_BYTES",
+    "PATIENCE_S",
+    "STOPPED_PATIENCE_S",
+    "Liveness",
+    "Pulse",
+]
 
 _NS = 1_000_000_000
-_MIB = 1 << 20
-
-# Less than these between two samples is housekeeping, not progress of a start.
-MIN_CPU_SHARE = 0.02  # of one core
-MIN_READ_BYTES = 4 * _MIB
-MIN_GROWTH_BYTES = 16 * _MIB
-
-# How long a stage may do nothing at all: no log, no CPU, no reads, no growth. A wait for slow
-# ranks or for a peer looks like that; loading, compiling and capturing do not.
-PATIENCE_S = {
-    Stage.DIST_INIT: 600.0,
-    Stage.WARMUP: 300.0,
-}
-DEFAULT_PATIENCE_S = 180.0
-# A process that was stopped by a signal will not go on by itself: no need to wait.
-STOPPED_PATIENCE_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +52,9 @@ class Pulse:
 class Liveness:
     """Feed it samples in order, and tell it when the log grew."""
 
-    def __init__(self) -> None:
+    def __init__(self, patience: Patience | None = None) -> None:
+        self.patience = patience or Patience()
+        self.motions = Motions()
         self._before: Sample | None = None
         self._moved_ns: int | None = None
         self._log_ns: int | None = None
@@ -64,6 +73,7 @@ class Liveness:
         """Take one sample."""
         before, self._before = self._before, sample
         self.sample, self.processes = sample, sample.processes
+        self.motions.feed(sample)
         if before is None:
             self._moved_ns = self._moved_ns or sample.at_ns
             self._log_ns = self._log_ns or sample.at_ns
@@ -97,23 +107,61 @@ class Liveness:
         )
 
     def stall(self, now_ns: int, stage: Stage | None) -> tuple[Evidence, ...]:
-        """The evidence that nothing will come any more; empty while there is hope.
+        """The evidence of `find_stall`; empty while there is hope."""
+        found = self.find_stall(now_ns, stage)
+        return found.evidence if found is not None else ()
+
+    def find_stall(
+        self,
+        now_ns: int,
+        stage: Stage | None,
+        *,
+        names: Mapping[int, str] | None = None,
+        is_up: bool = False,
+        own_s: float | None = None,
+    ) -> Stall | None:
+        """Why nothing will come any more, with evidence; None while there is hope.
 
         It reaches to the newest sample: without samples (link down, keeper gone) nothing is known.
+        `names` are ranks by pid as the log tells them, `own_s` the user's own limit for the stage.
+        A server that `is_up` may be idle, but not held up.
         """
         if self.sample is None or not self.processes:
-            return ()
+            return None
         now_ns = min(now_ns, self.sample.at_ns)
         frozen_s = _since(self._frozen_since, now_ns)
-        if frozen_s is not None and frozen_s >= STOPPED_PATIENCE_S:
+        if frozen_s is not None and frozen_s >= self.patience.stopped_s:
             text = f"every process of the server has been stopped by a signal for {frozen_s:.0f} s"
-            return (Evidence("sample", text),)
-        idle_s = _since(self._moved_ns, now_ns)
-        patience_s = PATIENCE_S.get(stage, DEFAULT_PATIENCE_S) if stage else DEFAULT_PATIENCE_S
-        if idle_s is None or idle_s < patience_s:
-            return ()
+            return Stall.of_all(Evidence("sample", text), is_held=self._is_detailed())
+        if not self._is_detailed():
+            return None if is_up else self._idle(self._moved_ns, now_ns, stage, own_s)
+        look = look_at(
+            self.motions,
+            self.processes[0].pid,
+            names or {},
+            self.patience,
+            now_ns,
+            self._log_ns or 0,
+            stage,
+            own_s,
+        )
+        held = find_hold(look)
+        if held is not None or is_up:
+            return held
+        return find_odd_rank(look) or find_stillness(look)
+
+    def _is_detailed(self) -> bool:
+        """Whether the samples tell more than CPU time, reads and memory."""
+        return any(process.threads is not None for process in self.processes)
+
+    def _idle(
+        self, moved_ns: int | None, now_ns: int, stage: Stage | None, own_s: float | None
+    ) -> Stall | None:
+        idle_s = _since(moved_ns, now_ns)
+        if idle_s is None or idle_s < self.patience.idle_s(stage, own_s):
+            return None
         quiet_s = _since(self._log_ns, now_ns) or idle_s
-        return (
+        return Stall.of_all(
             Evidence("sample", f"no CPU time, reads or memory growth for {idle_s:.0f} s"),
             Evidence("sample", f"the log has been silent for {quiet_s:.0f} s"),
         )

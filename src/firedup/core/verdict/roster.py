@@ -69,6 +69,7 @@ class Roster:
     def __init__(self) -> None:
         self._members: dict[str, _Member] = {}
         self._expected = 0
+        self.pids: dict[int, str] = {}  # whose lines name both, as the engine calls the rank
 
     def expect(self, ranks: int) -> None:
         """There are `ranks` of them on this host, whether or not each has printed something."""
@@ -84,6 +85,8 @@ class Roster:
         member = self._member(rank)
         if member is None:
             return
+        if line.source.pid is not None:
+            self.pids[line.source.pid] = rank
         text = line.text[:MAX_LINE_CHARS]
         member.last = Evidence("line", text, line.number or None, line.offset)
         for hit in hits:
