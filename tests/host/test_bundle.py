@@ -8,7 +8,7 @@ import pytest
 
 from firedup.host import bundle
 from firedup.host.agent.boot import BOOT
-from firedup.host.bundle import MODULES, join_modules, load_bundle
+from firedup.host.bundle import MODULES, check_modules, join_modules, load_bundle, read_modules
 
 AGENT = Path(bundle.__file__).parent / "agent"
 OLDEST = Path.home() / ".pyenv/versions/3.6.15/bin/python"
@@ -18,6 +18,10 @@ def test_every_module_of_the_agent_is_in_the_program() -> None:
     names = {path.stem for path in AGENT.glob("*.py")} - {"__init__"}
 
     assert names == set(MODULES)
+
+
+def test_the_modules_of_the_agent_can_be_joined() -> None:
+    check_modules(read_modules())
 
 
 def test_the_program_imports_the_standard_library_alone() -> None:
@@ -71,11 +75,13 @@ def test_sibling_imports_are_dropped_and_others_stay() -> None:
         ("import firedup.host.agent.one", "can be joined"),
         ("def g():\n    from firedup.host.agent.one import f\n", "inside a block"),
         ("A = 1\n\f\nB = 2\n", "form feed"),
+        ('A = """\nfrom firedup.host.agent.one import f\n"""\n', "only looks like"),
+        ("from firedup.host.agent.one import f; B = f\n", "only looks like"),
     ],
 )
 def test_what_cannot_be_joined_is_refused(source: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        join_modules({"one": "def f(): pass", "two": source})
+        check_modules({"one": "def f(): pass", "two": source})
 
 
 def test_the_boot_line_has_no_newline_and_says_when_python_is_too_old() -> None:

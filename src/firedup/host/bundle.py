@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import ast
+import re
 import zlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
 PACKAGE = "firedup.host.agent"
 SEPARATOR = "\f"  # where the boot line takes the program apart again
+_SIBLINGS = re.compile(
+    rf"^from {re.escape(PACKAGE)}\.\w+ import (?:\([^)]*\)|[^(\n]*)[^\n]*\n?", re.MULTILINE
+)
 MODULES = (  # in the order in which they need one another
     "system",
     "boot",
@@ -80,34 +85,43 @@ class Bundle:
     version: str
 
 
-def join_modules(sources: dict[str, str]) -> str:
+def join_modules(sources: Mapping[str, str]) -> str:
     """One program out of modules (name → source, in order) that import from one another.
 
-    `from firedup.host.agent.x import y` lines are dropped, for the names are there already.
-    Raises ValueError when two modules define the same top-level name, or when one imports a
-    sibling in another form, or holds a form feed, which separates the modules.
+    `from firedup.host.agent.x import y` statements are dropped, for the names are there already.
+    `check_modules` says whether the modules can be joined at all; every start of firedup joins
+    them, which therefore takes no look at their syntax.
+    """
+    pieces = (
+        f"# ---- {name}\n" + _SIBLINGS.sub("", source).strip() + "\n"
+        for name, source in sources.items()
+    )
+    return SEPARATOR.join(pieces)
+
+
+def check_modules(sources: Mapping[str, str]) -> None:
+    """Raises ValueError unless `join_modules` makes one program of these modules.
+
+    No two may define the same top-level name, import a sibling in another form than
+    `from firedup.host.agent.x import y`, or hold a form feed, which separates the modules.
     """
     owners: dict[str, str] = {}
-    pieces = []
     for name, source in sources.items():
         tree = ast.parse(source)
         if SEPARATOR in source:
             raise ValueError(f"{name} holds a form feed")
-        dropped: set[int] = set()
         nested = [node for node in ast.walk(tree) if node not in tree.body]
         if any(isinstance(node, ast.stmt) and _is_sibling_import(node, name) for node in nested):
             raise ValueError(f"{name} imports a sibling inside a block")
-        for node in tree.body:
-            if _is_sibling_import(node, name):
-                dropped |= set(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+        rest = [node for node in tree.body if not _is_sibling_import(node, name)]
+        for node in rest:
             for defined in _defined_names(node):
                 other = owners.setdefault(defined, name)
                 if other != name and defined != "TYPE_CHECKING":
                     raise ValueError(f"{name} and {other} both define {defined}")
-        lines = source.splitlines()
-        kept = [line for number, line in enumerate(lines, 1) if number not in dropped]
-        pieces.append(f"# ---- {name}\n" + "\n".join(kept).strip() + "\n")
-    return SEPARATOR.join(pieces)
+        joined = ast.parse(join_modules({name: source})).body
+        if [ast.dump(node) for node in joined] != [ast.dump(node) for node in rest]:
+            raise ValueError(f"{name} has something that only looks like a sibling's import")
 
 
 def _is_sibling_import(node: ast.stmt, module: str) -> bool:
@@ -135,10 +149,14 @@ def _defined_names(node: ast.stmt) -> list[str]:
     return []
 
 
+def read_modules() -> dict[str, str]:
+    """The sources of the agent, in the order in which they need one another."""
+    folder = files(PACKAGE)
+    return {name: (folder / f"{name}.py").read_text(encoding="utf-8") for name in MODULES}
+
+
 @cache
 def load_bundle() -> Bundle:
     """The program of this version of firedup."""
-    folder = files(PACKAGE)
-    sources = {name: (folder / f"{name}.py").read_text(encoding="utf-8") for name in MODULES}
-    text = join_modules(sources).encode("utf-8")
+    text = join_modules(read_modules()).encode("utf-8")
     return Bundle(text, f"{zlib.crc32(text):08x}")
