@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 
-# What a repack of the same weights adds to the name.
+# What a repack of the same weights adds to the name, and what a maker puts before it.
 _REPACKED = frozenset(
     {
+        "meta",
         "awq",
         "gptq",
         "fp8",
