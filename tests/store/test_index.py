@@ -64,6 +64,34 @@ def test_rebuilding_follows_the_run_folders_of_one_host(path: Path) -> None:
         assert index.runs() == (ELSEWHERE, replace(watched, name="renamed"))
 
 
+def test_who_concluded_nothing_leaves_the_conclusion_as_it_was(path: Path) -> None:
+    known = replace(OLD, verdict="crashed", cause="port-in-use", ended_ns=9, ready_after_s=4.5)
+    with open_index(path) as index:
+        index.put([known])
+        index.put([OLD])
+        assert index.runs() == (known,)
+
+        index.put([replace(OLD, verdict="ready")])
+        assert index.runs() == (replace(OLD, verdict="ready", ended_ns=9),)
+
+
+def test_an_index_of_an_older_firedup_is_brought_up_to_date(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    columns = module._COLUMNS[:11]
+    with monkeypatch.context() as older:
+        older.setattr(module, "MIGRATIONS", module.MIGRATIONS[:1])
+        open_index(path).__exit__()
+    with sqlite3.connect(path) as database:
+        order = f"INSERT INTO run ({', '.join(columns)}) VALUES (?,?,?,?,?,?,?,?,?,?,?)"
+        database.execute(order, ["local", OLD.id, "kimi", "/runs/1", "sglang", "K2", *[None] * 5])
+    database.close()
+
+    with open_index(path, say=pytest.fail) as index:
+        assert index.runs() == (replace(OLD, started_ns=None),)
+        index.put([replace(OLD, verdict="ready", stages="[]")])
+
+
 def test_a_run_that_was_pruned_is_forgotten_on_its_host_alone(path: Path) -> None:
     with open_index(path) as index:
         index.put([OLD, ELSEWHERE])
@@ -115,7 +143,7 @@ def test_migrations_are_applied_once_and_in_order(
     with sqlite3.connect(path) as database:
         names = database.execute("SELECT number, name FROM migration").fetchall()
     database.close()
-    assert names == [(1, "runs"), (2, "speed")]
+    assert names == [(1, "runs"), (2, "times"), (3, "speed")]
 
 
 def test_an_older_firedup_uses_what_a_newer_one_left(

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from firedup.core.error import StoreError
+from firedup.core.forecast import StageTime
 from firedup.core.model import Snapshot
+from firedup.core.verdict.etatimes import ready_after_s, stage_times
 from firedup.host.address import name_host
 from firedup.session.registry import Run
 from firedup.session.summary import Summary
@@ -34,7 +37,16 @@ def remember_run(run: Run, last: Snapshot | None) -> None:
     if last is not None:
         explanation = last.explanation
         cause = explanation.cause.failure if explanation.cause else None
-        found = replace(found, verdict=explanation.verdict, stage=explanation.stage, cause=cause)
+        found = replace(
+            found,
+            verdict=explanation.verdict,
+            stage=explanation.stage,
+            cause=cause,
+            version=explanation.version,
+            ready_after_s=ready_after_s(last),
+            served_s=explanation.served_s,
+            stages=_write_stages(stage_times(last)),
+        )
     _change(lambda index: index.put([found]))
 
 
@@ -58,7 +70,16 @@ def _from_summary(run: Run, summary: Summary | None) -> IndexedRun:
         stage=summary.stage if summary else None,
         started_ns=launched.wall_ns if launched else None,
         ended_ns=summary.ended_ns if summary else None,
+        version=summary.version if summary else None,
+        ready_after_s=summary.ready_after_s if summary else None,
+        served_s=summary.served_s if summary else None,
+        stages=_write_stages(summary.stages) if summary else None,
     )
+
+
+def _write_stages(stages: Iterable[StageTime]) -> str:
+    times = [[time.stage, round(time.began_s, 3), round(time.seconds, 3)] for time in stages]
+    return json.dumps(times)
 
 
 def _change(change: Callable[[Index], None]) -> None:

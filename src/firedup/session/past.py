@@ -20,6 +20,7 @@ from firedup.store.event import OUTPUT_KINDS
 # So many earlier starts are looked at, the newest: what a host was long ago says little of today.
 MOST_STARTS = 24
 TAIL_BYTES = 16 * 1024
+LONG_TAIL_BYTES = 64 * 1024
 # What differs between two starts without making either slower.
 _IDLE_FLAGS = frozenset(
     (
@@ -77,11 +78,22 @@ def times_of(value: object) -> tuple[StageTime, ...]:
 
 async def read_tail(agent: Agent, run: Run) -> bytes:
     """The end of what was recorded of `run`; empty where there is nothing to be read."""
-    path = f"{run.folder}/events.jsonl"
     with contextlib.suppress(HostError):
-        if (facts := await stat_file(agent, path)) is not None:
-            return await read_file(agent, path, offset=max(0, facts.size - TAIL_BYTES))
+        return await _read_end(agent, run, TAIL_BYTES)
     return b""
+
+
+async def read_outputs(agent: Agent, run: Run) -> tuple[Mapping[str, Any], ...]:
+    """What sessions concluded about `run`, newest first, as far as the end of its record tells."""
+    return tuple(outputs_of(await _read_end(agent, run, LONG_TAIL_BYTES)))
+
+
+async def _read_end(agent: Agent, run: Run, size: int) -> bytes:
+    path = f"{run.folder}/events.jsonl"
+    facts = await stat_file(agent, path)
+    if facts is None:
+        return b""
+    return await read_file(agent, path, offset=max(0, facts.size - size))
 
 
 def outputs_of(tail: bytes) -> Iterator[Mapping[str, Any]]:

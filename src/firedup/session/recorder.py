@@ -8,7 +8,7 @@ from dataclasses import replace
 from firedup.core.error import HostError
 from firedup.core.event import Event, LogData
 from firedup.core.model import Explanation, Snapshot, Stage, Verdict
-from firedup.core.verdict.etatimes import stage_times
+from firedup.core.verdict.etatimes import ready_after_s, stage_times
 from firedup.host.base import OperationError
 from firedup.host.file import append_file
 from firedup.host.link import Agent
@@ -116,7 +116,7 @@ def make_output(snapshot: Snapshot) -> dict[str, object]:
         "cause": cause.failure if cause else None,
         "line": cause.line[:300] if cause else None,
         "acceptance_length": snapshot.acceptance.length if snapshot.acceptance else None,
-        "ready_after_s": _round(snapshot.ready_after_s),
+        "ready_after_s": _round(ready_after_s(snapshot)),
         "served_s": _round(explanation.served_s),
         "stages": [
             [time.stage, round(time.began_s, 3), round(time.seconds, 3)]

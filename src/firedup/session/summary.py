@@ -4,28 +4,29 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from typing import Any
 
 from firedup.core.error import HostError
 from firedup.core.event import Begun, Exited
+from firedup.core.forecast import StageTime
 from firedup.core.model import Stage, State, Verdict
 from firedup.core.rule import Matcher
 from firedup.core.verdict.ending import RESTARTED
-from firedup.host.file import append_file, read_file, stat_file
+from firedup.host.file import append_file
 from firedup.host.link import Agent
 from firedup.profile.pipeline import Pipeline
 from firedup.session.clock import HostClock
 from firedup.session.history import load_history, replay_history
 from firedup.session.hookfailure import fetch_hook_failures
-from firedup.session.recorder import has_come_up
+from firedup.session.past import read_outputs, times_of
+from firedup.session.recorder import make_output
 from firedup.session.registry import Run
-from firedup.store.event import OUTPUT_KINDS, encode_output
+from firedup.store.event import encode_output
 
 _NS = 1_000_000_000
-TAIL_BYTES = 64 * 1024
 MOST_AT_ONCE = 8  # runs that are asked about at the same time
 # What a server that lives may have left behind unseen since a session concluded this: the limit
 # of a watch says nothing of the server, and one that stood still may move again.
@@ -45,6 +46,7 @@ class Summary:
     """One run as `firedup ps` shows it; `up_s` is None when its server does not live.
 
     `ended_ns` is host wall time; `cause` is the failure class; `hook_failures` are sentences.
+    `ready_after_s` and `stages` are how long the start took, `served_s` how long it served then.
     """
 
     state: State
@@ -54,6 +56,10 @@ class Summary:
     up_s: float | None = None
     ended_ns: int | None = None
     hook_failures: tuple[str, ...] = ()
+    version: str | None = None
+    ready_after_s: float | None = None
+    served_s: float | None = None
+    stages: tuple[StageTime, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,13 +70,22 @@ class _Output:
     verdict: Verdict
     stage: Stage | None
     cause: str | None
+    version: str | None = None
+    ready_after_s: float | None = None
+    served_s: float | None = None
+    stages: tuple[StageTime, ...] | None = None  # None: it does not say
 
 
 async def summarise_runs(
-    agent: Agent, make_matcher: Callable[[str | None], Matcher], runs: Iterable[Run]
+    agent: Agent,
+    make_matcher: Callable[[str | None], Matcher],
+    runs: Iterable[Run],
+    *,
+    with_times: bool = False,
 ) -> tuple[Summary, ...]:
     """A summary of each run. What no session concluded is judged from the run folder.
 
+    `with_times` judges those of older versions once more, which did not note how long stages took.
     `make_matcher` takes an engine and is called for that alone. Several runs are asked about at the
     same time, since a far host takes long for each answer.
     """
@@ -80,7 +95,7 @@ async def summarise_runs(
     async def summarise(run: Run) -> Summary | HostError:
         async with gate:
             try:
-                summary = await _summarise(agent, make_matcher, clock, run)
+                summary = await _summarise(agent, make_matcher, clock, run, with_times)
                 return replace(summary, hook_failures=await fetch_hook_failures(agent, run))
             except HostError as error:
                 return error
@@ -96,23 +111,45 @@ async def summarise_runs(
 
 
 async def _summarise(
-    agent: Agent, make_matcher: Callable[[str | None], Matcher], clock: HostClock, run: Run
+    agent: Agent,
+    make_matcher: Callable[[str | None], Matcher],
+    clock: HostClock,
+    run: Run,
+    with_times: bool,  # noqa: FBT001
 ) -> Summary:
-    output = await _read_last_output(agent, f"{run.folder}/events.jsonl")
+    output = await _read_last_output(agent, run)
     end = run.state.exit
     if not run.is_alive:
         is_told = output is not None and output.verdict in _SETTLED_BY_END
-        if output is None or (not is_told if end is None else output.at_ns < end.event.at_ns):
+        is_late = not is_told if end is None else output is None or output.at_ns < end.event.at_ns
+        if output is None or is_late or (with_times and output.stages is None):
             output = await _judge(agent, make_matcher, clock, run)
         ended_ns = end.event.wall_ns if end is not None else None
-        return Summary(State.EXITED, output.verdict, output.stage, output.cause, ended_ns=ended_ns)
+        return _summary(State.EXITED, output, ended_ns=ended_ns)
     launched = run.manifest.launched
     up_s = (clock.boottime_ns() - launched.boottime_ns) / _NS if launched else None
     if output is None or output.verdict in _UNSETTLED:
         output = await _judge(agent, make_matcher, clock, run)
     state = State.SERVING if output.verdict is Verdict.READY else State.STARTING
     state = State.UNKEPT if run.state.is_unkept else state
-    return Summary(state, output.verdict, output.stage, output.cause, up_s)
+    return _summary(state, output, up_s=up_s)
+
+
+def _summary(
+    state: State, output: _Output, *, up_s: float | None = None, ended_ns: int | None = None
+) -> Summary:
+    return Summary(
+        state,
+        output.verdict,
+        output.stage,
+        output.cause,
+        up_s,
+        ended_ns,
+        version=output.version,
+        ready_after_s=output.ready_after_s,
+        served_s=output.served_s,
+        stages=output.stages or (),
+    )
 
 
 async def find_stage(
@@ -123,24 +160,30 @@ async def find_stage(
     What a session saw last counts only once the start was over: a session that ended earlier does
     not know how far it went on.
     """
-    output = await _read_last_output(agent, f"{run.folder}/events.jsonl")
+    output = await _read_last_output(agent, run)
     if output is None or output.verdict in _UNSETTLED:
         output = await _judge(agent, make_matcher, await HostClock.read(agent), run)
     return output.stage
 
 
-async def _read_last_output(agent: Agent, path: str) -> _Output | None:
-    facts = await stat_file(agent, path)
-    if facts is None:
-        return None
-    tail = await read_file(agent, path, offset=max(0, facts.size - TAIL_BYTES))
-    for line in reversed(tail.splitlines()):
+async def _read_last_output(agent: Agent, run: Run) -> _Output | None:
+    for value in await read_outputs(agent, run):
         with contextlib.suppress(ValueError, KeyError, TypeError):
-            value = json.loads(line)
-            if value["event"] in OUTPUT_KINDS:
-                stage = Stage(value["stage"]) if value["stage"] else None
-                return _Output(value["at_ns"], Verdict(value["verdict"]), stage, value["cause"])
+            return _parse(value)
     return None
+
+
+def _parse(value: Mapping[str, Any]) -> _Output:
+    return _Output(
+        value["at_ns"],
+        Verdict(value["verdict"]),
+        Stage(value["stage"]) if value["stage"] else None,
+        value["cause"],
+        value.get("version"),
+        value.get("ready_after_s"),
+        value.get("served_s"),
+        times_of(value["stages"]) if "stages" in value else None,
+    )
 
 
 async def _judge(
@@ -148,7 +191,7 @@ async def _judge(
 ) -> _Output:
     """Replay what the run's folder holds, and leave the conclusion there for the next time."""
     launched = run.manifest.launched
-    at_ns = launched.boottime_ns if launched else 0
+    begun_ns = at_ns = launched.boottime_ns if launched else 0
     wall_ns = launched.wall_ns if launched else clock.wall_ns()
     pipeline = Pipeline(
         make_matcher(run.spec.engine),
@@ -163,23 +206,16 @@ async def _judge(
         at_ns = event.at_ns
         pipeline.feed(event)
     if run.state.exit is not None:
+        at_ns = run.state.exit.event.at_ns
         pipeline.feed(run.state.exit.event)
     elif pid is not None and not run.is_alive and not run.state.is_keeper_alive:
         has_restarted = run.manifest.boot_id not in (None, agent.hello["boot_id"])
         at_ns = at_ns if has_restarted else clock.boottime_ns()  # boottime began anew
         why = RESTARTED if has_restarted else None
         pipeline.feed(Exited(at_ns, clock.wall_ns(), pid, error=why))
-    explanation = pipeline.snapshot().explanation
-    cause = explanation.cause.failure if explanation.cause else None
-    output = _Output(clock.boottime_ns(), explanation.verdict, explanation.stage, cause)
-    value = {
-        "at_ns": output.at_ns,
-        "verdict": output.verdict,
-        "stage": output.stage,
-        "cause": output.cause,
-        "was_ready": has_come_up(explanation),
-        "version": explanation.version,
-    }
+    snapshot = pipeline.snapshot(at_ns, wall_ns + (at_ns - begun_ns))
+    value = {**make_output(snapshot), "at_ns": clock.boottime_ns()}
+    output = _parse(value)
     if run.is_alive:  # nothing is settled yet
         return output
     with contextlib.suppress(HostError):

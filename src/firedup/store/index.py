@@ -34,6 +34,15 @@ MIGRATIONS: tuple[tuple[str, str], ...] = (
         CREATE INDEX run_by_start ON run (started_ns DESC);
         """,
     ),
+    (
+        "times",
+        """
+        ALTER TABLE run ADD COLUMN version TEXT;
+        ALTER TABLE run ADD COLUMN ready_after_s REAL;
+        ALTER TABLE run ADD COLUMN served_s REAL;
+        ALTER TABLE run ADD COLUMN stages TEXT;
+        """,
+    ),
 )
 _STRICT = "STRICT" if sqlite3.sqlite_version_info >= (3, 37) else ""
 _BUSY_S = 2.0
@@ -41,7 +50,11 @@ _BUSY_S = 2.0
 
 @dataclass(frozen=True, slots=True)
 class IndexedRun:
-    """What the index knows of one run; times are host wall time, `cause` is the failure class."""
+    """What the index knows of one run; times are host wall time, `cause` is the failure class.
+
+    `version` is the engine's. `ready_after_s` is how long the start took and `served_s` how long it
+    served then; `stages` is a JSON array of `[stage, began_s, seconds]`.
+    """
 
     host: str
     id: str
@@ -54,9 +67,22 @@ class IndexedRun:
     stage: str | None = None
     started_ns: int | None = None
     ended_ns: int | None = None
+    version: str | None = None
+    ready_after_s: float | None = None
+    served_s: float | None = None
+    stages: str | None = None
 
 
 _COLUMNS = tuple(field.name for field in fields(IndexedRun))
+# What was concluded together; whoever concluded nothing leaves it as it was.
+_CONCLUDED = ("verdict", "cause", "stage", "version", "ready_after_s", "served_s", "stages")
+_MERGE = "ON CONFLICT (host, id) DO UPDATE SET " + ", ".join(
+    f"{name} = CASE WHEN excluded.verdict IS NULL THEN run.{name} ELSE excluded.{name} END"
+    if name in _CONCLUDED
+    else f"{name} = COALESCE(excluded.{name}, run.{name})"
+    for name in _COLUMNS
+    if name not in ("host", "id")
+)
 
 
 def index_path(environ: Mapping[str, str]) -> Path:
@@ -78,9 +104,12 @@ class Index:
         self._database.close()
 
     def put(self, runs: Iterable[IndexedRun]) -> None:
-        """Adds runs, or replaces what was known of them."""
+        """Adds runs, or replaces what was known of them.
+
+        A run without a verdict keeps the conclusion that was known, one without an end its end.
+        """
         places = ", ".join("?" * len(_COLUMNS))
-        order = f"INSERT OR REPLACE INTO run ({', '.join(_COLUMNS)}) VALUES ({places})"  # noqa: S608
+        order = f"INSERT INTO run ({', '.join(_COLUMNS)}) VALUES ({places}) {_MERGE}"  # noqa: S608
         with self._writing():
             self._database.executemany(order, [astuple(run) for run in runs])
 
@@ -90,15 +119,10 @@ class Index:
         What only a watching session knew (verdict, cause, stage, end) is kept where the folders
         say nothing of it.
         """
-        before = {run.id: run for run in self.runs(host)}
-        kept = []
-        for run in runs:
-            old = before.get(run.id, run)
-            pairs = zip(_COLUMNS, astuple(run), astuple(old), strict=True)
-            kept.append(IndexedRun(**{n: b if a is None else a for n, a, b in pairs}))
-        with self._writing():
-            self._database.execute("DELETE FROM run WHERE host = ?", (host,))
-        self.put(kept)
+        found = list(runs)
+        gone = {run.id for run in self.runs(host)} - {run.id for run in found}
+        self.forget(host, gone)
+        self.put(found)
 
     def forget(self, host: str, ids: Iterable[str]) -> None:
         """Takes runs out."""

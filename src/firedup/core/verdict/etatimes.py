@@ -12,11 +12,20 @@ _NO_TIME = (Stage.READY, Stage.SERVING)
 
 def times_of(snapshot: Snapshot) -> StartTimes | None:
     """How long the start took and its stages did; None while it has not come up, or if not seen."""
-    ready_s = snapshot.ready_after_s
+    ready_s = ready_after_s(snapshot)
     if ready_s is None:
         return None
     times = tuple(time for time in stage_times(snapshot) if time.began_s <= ready_s)
     return StartTimes(ready_s, times)
+
+
+def ready_after_s(snapshot: Snapshot) -> float | None:
+    """How long the start took until it was proved ready; where nobody asked, by its own log."""
+    span = _span_of(snapshot.explanation, Stage.READY)
+    if snapshot.ready_after_s is not None or span is None:
+        return snapshot.ready_after_s
+    began_s = _began_s(snapshot, span)
+    return None if began_s is None else max(0.0, began_s)
 
 
 def stage_times(snapshot: Snapshot) -> tuple[StageTime, ...]:
