@@ -276,6 +276,7 @@ MUTATIONS = (
              fixable=True),
     Mutation("map-stale", _E, _stale_map, "head-rows-do-not-fit", _LOSS,
              also=("special-token-not-drafted",)),
+    Mutation("map-stale-tied", "specforge", _stale_map, "head-rows-do-not-fit", _LOSS),
     Mutation("map-shifted", _E, _shifted, "head-rows-do-not-fit", _LOSS,
              also=("special-token-not-drafted",)),
     Mutation("head-not-copied", _S, _other_copy, "head-rows-not-copied", _LOSS, VLLM),

@@ -191,6 +191,34 @@ def llama_for_kimi() -> Pair:
     return Pair(kimi(), Model(config, _body("midlayer.") | _head(), folder="kimi-llama"), BOTH)
 
 
+def eagle_three_one() -> Pair:
+    """An EAGLE-3.1 drafter: each stream is normalised before fc reads it."""
+    pair = torchspec()
+    pair.draft.config |= {"fc_norm": True, "norm_output": True}
+    pair.draft.tensors |= {f"fc_norm.{i}.weight": norm(seed=20 + i) for i in range(3)}
+    pair.draft.folder = "eagle3.1"
+    return pair
+
+
+def quantised() -> Pair:
+    """A drafter with INT4 weights in packed form, for an AWQ target."""
+    target, draft = llama(), Model(_draft(), _body("midlayer.") | _head(), folder="w4a16")
+    target.config["quantization_config"] = {"quant_method": "awq", "bits": 4, "group_size": 32}
+    draft.config["quantization_config"] = {
+        "quant_method": "compressed-tensors",
+        "format": "pack-quantized",
+        "ignore": ["lm_head", "fc"],
+    }
+    for tensors, form in ((target.tensors, "qweight"), (draft.tensors, "weight_packed")):
+        for name in [name for name in tensors if name.endswith("_proj.weight")]:
+            rows, columns = tensors.pop(name).shape
+            stem = name.removesuffix("weight")
+            tensors[f"{stem}{form}"] = weights(rows, columns // 8, dtype="I32")
+            scales = "scales" if form == "qweight" else "weight_scale"
+            tensors[f"{stem}{scales}"] = weights(rows, 1)
+    return Pair(target, draft, (VLLM,))
+
+
 def two_shards() -> Pair:
     """The drafter in two files with an index."""
     pair = eagle_repository()
@@ -238,6 +266,8 @@ MAKERS = {
     "angelslim": angelslim,
     "torchspec": torchspec,
     "llama-for-kimi": llama_for_kimi,
+    "eagle-3.1": eagle_three_one,
+    "quantised": quantised,
     "two-shards": two_shards,
     "plain": plain,
     "mtp": mtp,

@@ -46,8 +46,8 @@ def held(case: Case, name: str) -> Tensor | None:
 
 def is_split(case: Case, name: str) -> bool:
     """Whether a weight lies there in a quantised form, under names of its own."""
-    stem = case.draft_facts.names.get(name, name).removesuffix("weight")
-    return any(f"{stem}{part}" in case.draft.tensors for part in PACKED)
+    stem = name.removesuffix("weight")
+    return any(f"{stem}{part}" in case.draft_facts.names for part in PACKED)
 
 
 def whole_number(config: Mapping[str, Any], key: str) -> int | None:

@@ -88,7 +88,10 @@ async def take_samples(
     embed = _matrix(draft, about.names.get("embed_tokens.weight"), "embedding", skipped)
     theirs = their_embed = None
     if head is not None:
-        theirs = _matrix(target, about_target.head_name, "head of the target", skipped)
+        # A target without a head of its own takes its embedding for it.
+        tied = None if target.damages else about_target.embed_name
+        name = about_target.head_name or tied
+        theirs = _matrix(target, name, "head of the target", skipped)
     if embed is not None:
         name = about_target.embed_name
         their_embed = _matrix(target, name, "embedding of the target", skipped)
