@@ -211,3 +211,16 @@ def test_a_made_log_can_crash_and_be_coloured(tmp_path: Path) -> None:
 )
 def test_a_quantile_is_one_of_the_values(share: float, expected: int) -> None:
     assert quantile([float(n) for n in range(100, 0, -1)], share) == expected
+
+
+@pytest.mark.usefixtures("over_ssh")
+def test_checkpoint_checks_a_great_target_here_and_over_ssh(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    result = run_bench(capsys, "checkpoint", "--experts", "2", "--layers", "5", "--rounds", "1")
+
+    figures = result["figures"]
+    assert figures["findings"] > 0
+    assert figures["apparent_gb"] > 10
+    assert figures["tensor_data_bytes"] <= result["bars"]["tensor_data_bytes"]
+    assert 0 < figures["link_bytes"] <= result["bars"]["link_bytes"]

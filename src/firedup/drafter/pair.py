@@ -92,6 +92,13 @@ async def check_pair(
     return await _answer(*await _read_case(target, draft, question))
 
 
+async def check_described(
+    target: tuple[Place, Checkpoint], draft: tuple[Place, Checkpoint], question: Question
+) -> Checked:
+    """Check two that were read already, each with the place where it lies."""
+    return await _answer(*await _make_case(target, draft, question))
+
+
 async def _read_case(
     target: tuple[Place, str], draft: tuple[Place, str], question: Question
 ) -> tuple[Case, Sampled]:
@@ -99,9 +106,15 @@ async def _read_case(
     one, other = await asyncio.gather(
         target_place.describe(target_path), draft_place.describe(draft_path)
     )
-    one, other = await _compare_tokens((target_place, one), (draft_place, other))
+    return await _make_case((target_place, one), (draft_place, other), question)
+
+
+async def _make_case(
+    target: tuple[Place, Checkpoint], draft: tuple[Place, Checkpoint], question: Question
+) -> tuple[Case, Sampled]:
+    one, other = await _compare_tokens(target, draft)
     facts = target_facts(one), draft_facts(other)
-    sampled = await take_samples(target_place, draft_place, one, other, facts)
+    sampled = await take_samples(target[0], draft[0], one, other, facts)
     case = Case(
         one, other, *facts, question.engine, question.version, question.launch, sampled.samples
     )

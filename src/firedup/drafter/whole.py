@@ -5,21 +5,22 @@ from __future__ import annotations
 from firedup.core.error import UsageError
 from firedup.core.model import Evidence, Finding, Severity
 from firedup.drafter.checkpoint import Checkpoint
-from firedup.drafter.place import There
-from firedup.host.link import Agent
+from firedup.drafter.place import Place
 
 
-async def check_whole(agent: Agent, path: str, role: str) -> tuple[Finding, ...]:
-    """Problems of the checkpoint at `path` on the host; `role` is "model" or "drafter".
+async def read_whole(
+    place: Place, path: str, role: str
+) -> tuple[Checkpoint | None, tuple[Finding, ...]]:
+    """The checkpoint at `path` and its problems; `role` is "model" or "drafter".
 
     A GGUF file or a folder of safetensors is read header by header (never the weights); other
     forms are passed over.
     """
     try:
-        checkpoint = await There(agent).describe(path)
+        checkpoint = await place.describe(path)
     except UsageError:
-        return (_missing(path, role),)
-    return tell_damage(checkpoint, role)
+        return None, (_missing(path, role),)
+    return checkpoint, tell_damage(checkpoint, role)
 
 
 def tell_damage(checkpoint: Checkpoint, role: str) -> tuple[Finding, ...]:

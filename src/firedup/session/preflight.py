@@ -44,7 +44,7 @@ async def check_launch(
             exists = (await check_paths(agent, (local,)))[0].exists
             if exists or _is_surely_path(outside):
                 checkpoints[role] = local
-    found += await check_checkpoints(agent, order, spec, checkpoints)
+    found += await check_checkpoints(agent, order, spec, cwd, checkpoints)
     if order.log is not None:
         found += await _check_log(agent, posixpath.join(cwd, order.log))
     return found
