@@ -344,7 +344,7 @@ async def test_a_busy_process_with_a_quiet_log_is_said_to_buffer(
 async def test_a_stopped_process_is_stalled(
     site: Site, start: Start, watch: Watch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("firedup.core.verdict.liveness.STOPPED_PATIENCE_S", 0.5)
+    monkeypatch.setattr("firedup.core.verdict.patience.STOPPED_PATIENCE_S", 0.5)
     process = start(*site.serve(site.fake(Script((line(0, "loading"),)))))
     snapshots = watch()
     await until(snapshots, lambda now: now.processes)

@@ -16,7 +16,7 @@ from firedup.testing.script import Script, line
 async def test_a_stalled_server_is_judged_again_and_alike_until_it_moves(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("firedup.core.verdict.liveness.STOPPED_PATIENCE_S", 0.5)
+    monkeypatch.setattr("firedup.core.verdict.patience.STOPPED_PATIENCE_S", 0.5)
     run = await site.launch(site.serve(site.fake(Script((line(0, "loading"),), end=None))))
     server = (await find_run(site.agent, run.label.id)).state.server
     assert server is not None

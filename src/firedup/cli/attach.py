@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from firedup.cli import option
+from firedup.cli import option, stalling
 from firedup.cli.command import command as make_command
 from firedup.cli.complete import complete_run
 
@@ -20,6 +20,8 @@ from firedup.cli.complete import complete_run
 )
 @click.argument("run", shell_complete=complete_run)
 @option.timeout
+@stalling.stage_limits
+@stalling.on_stall
 @option.until
 @option.requires
 @option.lost_after
@@ -42,6 +44,7 @@ def command(**given: Any) -> int:
     async def attach() -> int:
         async with open_run(given["host"], given["run"]) as (agent, run):
             if run.manifest.nodes:
+                stalling.refuse_stop_of_nodes(given)
                 return await attach_nodes(run, catalogue, given)
             return await watch_launched(agent, catalogue, run, given)
 

@@ -19,7 +19,7 @@ SECTIONS = (
         ("name", "cwd", "env", "env_files", "setup", "login", "log", "force", "no_wait"),
     ),
     ("Compose the command", ("target", "draft", "tp", "port", "bind")),
-    ("Watch", ("pid", "timeout_s", "until", "requires")),
+    ("Watch", ("pid", "timeout_s", "stage_limits", "on_stall", "until", "requires")),
     (
         "Measure",
         (

@@ -51,6 +51,8 @@ def read_order(given: Mapping[str, Any], catalogue: Catalogue) -> Order:
         cwd=given["cwd"],
         log=given["log"],
         timeout_s=read_limit(given["timeout_s"]),
+        stage_limits=given["stage_limits"],
+        on_stall=given["on_stall"] or "report",
         force=given["force"],
         hooks=given["hooks"],
         notify=given["notify"],

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from firedup.cli import asking, nodeoption, option
+from firedup.cli import asking, nodeoption, option, stalling
 from firedup.cli.command import command as make_command
 from firedup.cli.notify import Address
 
@@ -41,6 +41,8 @@ HOOK_EVENTS = ("ready", "crashed", "stalled", "exited")
 )
 @click.option("--log", metavar="PATH", help="Where its output goes; else into the run folder.")
 @option.timeout
+@stalling.stage_limits
+@stalling.on_stall
 @option.until
 @click.option(
     "--on",
@@ -107,6 +109,7 @@ def command(**given: Any) -> int:
 
         check_then(given, is_on_nodes=nodeoption.asks_for_nodes(given))
     if nodeoption.asks_for_nodes(given):
+        stalling.refuse_stop_of_nodes(given)
         from firedup.cli.nodes import launch_nodes_and_watch
 
         return launch_nodes_and_watch(given)

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from firedup.cli import nodeoption, option
+from firedup.cli import nodeoption, option, stalling
 from firedup.cli.command import command as make_command
 
 
@@ -27,6 +27,7 @@ from firedup.cli.command import command as make_command
     help="The server's process, if not who writes LOG.",
 )
 @option.timeout
+@stalling.stage_limits
 @option.until
 @option.requires
 @option.lost_after

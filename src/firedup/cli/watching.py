@@ -6,6 +6,7 @@ import asyncio
 import re
 from collections import deque
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -17,7 +18,7 @@ from firedup.cli.option import read_limit
 from firedup.cli.say import say_aside
 from firedup.cli.show import JSON_LINES, Showing, read_showing, show_snapshots
 from firedup.core.difference import Change
-from firedup.core.model import Snapshot
+from firedup.core.model import Snapshot, Verdict
 from firedup.host.base import LinkError
 from firedup.host.link import Agent
 from firedup.profile.schema import Catalogue
@@ -42,6 +43,7 @@ def read_watching(given: Mapping[str, Any], showing: Showing) -> Watching:
         highlight=re.compile(words) if showing.chosen == "classic" else None,
         clean=clean,
         say=say_aside,
+        stage_limits=given.get("stage_limits", ()),
     )
 
 
@@ -50,7 +52,8 @@ async def watch_launched(
 ) -> int:
     """Watch `run` to its verdict; the exit status. The server outlives the watching."""
     showing = read_showing(given)
-    watching = read_watching(given, showing)
+    on_stall = given.get("on_stall") or run.manifest.on_stall
+    watching = replace(read_watching(given, showing), ends_on_stall=on_stall == "stop")
     matcher = match_server(catalogue, run.spec.engine)
     snapshots = watch_run(agent, catalogue, matcher, run, watching)
     remember_run(run, None)
@@ -63,7 +66,22 @@ async def watch_launched(
     except LinkError as error:
         raise error.advise(f"{_UNKNOWN} {_name_ways(run)}") from error
     remember_run(run, last)
+    if on_stall == "stop" and last is not None and last.explanation.verdict is Verdict.STALLED:
+        await _stop_stalled(agent, catalogue, run)
     return conclude(last, given)
+
+
+async def _stop_stalled(agent: Agent, catalogue: Catalogue, run: Run) -> None:
+    """End a server that stands, as its operator asked for; what does not end is said."""
+    from firedup.session.stop import StuckError, stop_run
+
+    say_aside(f"{run.label.name} is stalled and is stopped (--on-stall stop)")
+    try:
+        await stop_run(agent, catalogue, run, say=say_aside)
+    except StuckError as error:
+        say_aside(str(error))
+    except LinkError as error:
+        raise error.advise(f"{_UNKNOWN} {_name_ways(run)}") from error
 
 
 def conclude(last: Snapshot | None, given: Mapping[str, Any]) -> int:

@@ -128,7 +128,8 @@ class Manifest:
     `setup` is shell text that runs before the command. None for `log` is server.log in the run
     folder, None for `cwd` the home on the host. `nodes` are the hosts of a run on several, the head
     first, as `--host` takes them, and `node` is which of them this is. `container` is set when the
-    command starts one, which then is the server.
+    command starts one, which then is the server. `stage_limits` (seconds by stage) and `on_stall`
+    are for whoever watches.
     """
 
     id: str
@@ -153,6 +154,8 @@ class Manifest:
     boot_id: str | None = None
     launched: Launched | None = None
     notes: tuple[str, ...] = ()
+    stage_limits: Mapping[str, float] = field(default_factory=dict)
+    on_stall: str = "report"
     schema: int = SCHEMA
 
 

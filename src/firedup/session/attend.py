@@ -87,7 +87,13 @@ async def _prepare(
     clock = await HostClock.read(agent)
     pipeline = make_pipeline(matcher, clock.wall_ns(), watching, engine=engine)
     watch = Watch(agent, pipeline, clock, watching, log=path)
-    begun = Begun(clock.boottime_ns(), clock.wall_ns(), ServerSpec(engine=engine), log=path)
+    begun = Begun(
+        clock.boottime_ns(),
+        clock.wall_ns(),
+        ServerSpec(engine=engine),
+        log=path,
+        stage_limits=watching.stage_limits,
+    )
     guide = _Guide(watch, catalogue, begun, engine, past=facts)
     settled = await guide.settle(agent, facts, pid)
     if facts is not None:

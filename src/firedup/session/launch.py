@@ -95,6 +95,8 @@ async def launch(agent: Agent, catalogue: Catalogue, order: Order) -> Run:
         login=order.login,
         spec=spec,
         timeout_s=order.timeout_s,
+        stage_limits=dict(order.stage_limits),
+        on_stall=order.on_stall,
         firedup=__version__,
         restarted_from=order.restarted_from,
         hooks=tuple(Hook(on, command) for on, command in order.hooks),

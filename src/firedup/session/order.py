@@ -31,7 +31,8 @@ class Order:
     venv/bin/activate"; `login` makes it a login shell. `cwd` and `log` are paths on the host.
     `force` launches even when the pre-flight says that it is doomed. `hooks` are (event, command)
     pairs, `notify` addresses that are told of every event. `will_watch` says that whoever launches
-    also watches, and knows more of an early end than the server's host.
+    also watches, and knows more of an early end than the server's host. `stage_limits` are how long
+    a stage may last, in seconds by its name; `on_stall` is "report" or "stop".
     """
 
     argv: tuple[str, ...]
@@ -50,6 +51,8 @@ class Order:
     restarted_from: str | None = None
     place: Place | None = None
     will_watch: bool = False
+    stage_limits: tuple[tuple[str, float], ...] = ()
+    on_stall: str = "report"
 
 
 def parse_words(words: Sequence[str]) -> tuple[tuple[tuple[str, str], ...], tuple[str, ...]]:

@@ -89,6 +89,8 @@ def make_order(run: Run, env: Mapping[str, str], argv: tuple[str, ...], *, force
         cwd=manifest.cwd,
         log=None if run.log.startswith(f"{run.folder}/") else run.log,
         timeout_s=manifest.timeout_s,
+        stage_limits=tuple(manifest.stage_limits.items()),
+        on_stall=manifest.on_stall,
         hooks=tuple((hook.on, hook.command) for hook in manifest.hooks),
         notify=manifest.notify,
         env_files=manifest.env_files,

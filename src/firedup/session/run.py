@@ -82,6 +82,7 @@ async def _prepare(
         start_ticks=state.server.start_ticks if state.server else None,
         is_launched=True,
         log=run.log,
+        stage_limits=tuple({**manifest.stage_limits, **dict(watching.stage_limits)}.items()),
     )
     recorder = Recorder(agent, f"{run.folder}/events.jsonl")
     watch = Watch(agent, pipeline, clock, watching, log=run.log, recorder=recorder)

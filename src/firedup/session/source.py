@@ -152,7 +152,8 @@ class _Tap:
             self.spout.note(note)
         ticks = process.start_ticks if process is not None else None
         begun = Begun(clock.boottime_ns(), clock.wall_ns(), spec, pid=self._pid, start_ticks=ticks)
-        begun = replace(begun, log=self._source.word)
+        limits = self._watch.watching.stage_limits
+        begun = replace(begun, log=self._source.word, stage_limits=limits)
         self._watch.feed(begun)
         pod = self._source.pod if isinstance(self._source, PodLog) else None
         profile = self._catalogue.profile(spec.engine)

@@ -201,6 +201,8 @@ class Watch:
         self._crashed_s = None
         if snapshot.is_final or verdict in (Verdict.LOST, Verdict.TIMED_OUT):
             return True
+        if verdict is Verdict.STALLED and self.watching.ends_on_stall:
+            return True
         if self.watching.until == "exit":
             return self._has_expired
         if verdict is Verdict.READY:

@@ -21,7 +21,8 @@ class Watching:
     up (None: never). `tail_lines` and `highlight` are for the classic
     format. `tick_s` is the longest time between two snapshots. `prompt` and `max_tokens` shape the
     first tokens, None takes the least that proves readiness; they must come within `token_s`.
-    `say` is told what becomes of the link while there is nothing to show yet.
+    `say` is told what becomes of the link while there is nothing to show yet. `stage_limits` are
+    the user's own, in seconds by stage; with `ends_on_stall` a stall ends every watch.
     """
 
     until: str = "ready"
@@ -35,6 +36,8 @@ class Watching:
     token_s: float = DEADLINE_S
     clean: Callable[[str], str] | None = None  # for a log line on its way to a hook
     say: Callable[[str], None] = lambda _: None
+    stage_limits: tuple[tuple[str, float], ...] = ()
+    ends_on_stall: bool = False
 
 
 def make_pipeline(matcher: Matcher, wall_ns: int, watching: Watching, **about: Any) -> Pipeline:
