@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import subprocess
 import tempfile
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +32,8 @@ TERMINAL_VARIABLES = (
     "NO_COLOR",
     "TTY_COMPATIBLE",
 )
+
+GONE_S = 10.0  # so long a process may take to end that was told to
 
 # The folder of compiled patterns that all tests of a run share, the workers of pytest-xdist too.
 CACHE = pytest.StashKey[Path]()
@@ -70,3 +74,34 @@ def _own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(name, str(tmp_path / name.lower()))
     for name in TERMINAL_VARIABLES:
         monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture(autouse=True)
+def _no_process_left(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Hold a test to the processes that it has started: none outlives it.
+
+    Python complains when it forgets one that was not waited for, and fails whatever test runs by
+    then, so that those which end of their own accord are waited for here.
+    """
+    started: list[subprocess.Popen[Any]] = []
+    start = subprocess.Popen.__init__
+
+    def note(process: subprocess.Popen[Any], *args: Any, **kwargs: Any) -> None:
+        start(process, *args, **kwargs)
+        started.append(process)
+
+    monkeypatch.setattr(subprocess.Popen, "__init__", note)
+    yield
+    left = [process for process in started if process.returncode is None and not _has_gone(process)]
+    assert not left, f"started and left running: {[process.args for process in left]}"
+
+
+def _has_gone(process: subprocess.Popen[Any]) -> bool:
+    """Whether a process ends soon; it is killed if not, and waited for in either case."""
+    try:
+        process.wait(GONE_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+        return False
+    return True

@@ -281,6 +281,26 @@ async def test_the_agent_ends_when_its_client_is_killed(
     assert not is_alive(pid)
 
 
+async def test_a_client_that_is_cancelled_as_it_leaves_waits_for_its_agent_all_the_same(
+    state: Path,
+) -> None:
+    agents, is_leaving = [], asyncio.Event()
+
+    async def visit() -> None:
+        async with open_agent(local_host()) as agent:
+            agents.append(agent.hello["pid"])
+            os.kill(agent.hello["pid"], signal.SIGSTOP)  # so that it heeds nothing
+            is_leaving.set()
+
+    visiting = asyncio.ensure_future(visit())
+    await is_leaving.wait()
+    visiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await visiting
+
+    assert not psutil.pid_exists(agents[0])
+
+
 async def test_an_iterator_that_is_left_early_stops_its_request(agent: Agent) -> None:
     async with aclosing(watch_tree(agent, os.getpid(), every_s=0.05)) as samples:
         sample = await anext(samples)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from typing import Any, cast
 
 from firedup.core.error import HostError
@@ -120,11 +121,9 @@ class AgentProtocol(asyncio.SubprocessProtocol):
             pass
         finally:
             self._transport.close()  # kills what still runs
-        try:
-            async with asyncio.timeout(_CLOSE_S):
-                await self.closed.wait()
-        except TimeoutError:
-            pass
+            with contextlib.suppress(TimeoutError):  # waited for, also by a task that is cancelled
+                async with asyncio.timeout(_CLOSE_S):
+                    await self.closed.wait()
 
     # ---- ends
 
