@@ -1,11 +1,11 @@
 """Folders of runs that are over, written as a keeper and a session leave them."""
 
 import json
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
 from firedup.core.model import ServerSpec
-from firedup.host.link import Agent
 from firedup.host.manifest import Launched, Manifest, encode_manifest
 from firedup.store.event import encode_output
 
@@ -14,7 +14,6 @@ SPEC = ServerSpec(ARGV, engine="sglang", model="org/model", tensor_parallel=8)
 
 
 def leave_run(
-    agent: Agent,
     number: int,
     *,
     argv: Sequence[str] = ARGV,
@@ -27,7 +26,7 @@ def leave_run(
     `output` is added to the diagnosis with which its record ends; without any it has no record.
     """
     run_id = f"20261129-12{number:04d}-{name}-0000"
-    folder = Path(agent.hello["runs_folder"]) / run_id
+    folder = Path(os.environ["XDG_STATE_HOME"]) / "firedup" / "runs" / run_id
     folder.mkdir(parents=True)
     wall_ns = (1_764_000_000 + 3600 * number) * 1_000_000_000
     manifest = Manifest(
@@ -49,4 +48,5 @@ def leave_run(
 def took(load_s: float, ready_s: float) -> dict[str, object]:
     """What an output says of a start that came up."""
     stages = [["load-weights", 10.0, load_s]]
-    return {"ready_after_s": ready_s, "stages": stages, "was_ready": True}
+    times = {"ready_after_s": ready_s, "stages": stages}
+    return {"verdict": "stopped", "stage": "serving", "was_ready": True, **times}

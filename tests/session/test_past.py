@@ -36,14 +36,14 @@ def loading(seconds: float, read_bytes: int = 0) -> Snapshot:
 
 
 async def test_starts_like_a_run_are_those_of_its_kind_that_came_up(agent: Agent) -> None:
-    leave_run(agent, 1, **took(50.0, 80.0))
-    leave_run(agent, 2, argv=(*ARGV, "--port", "30001"), **took(60.0, 90.0))
-    leave_run(agent, 3, argv=(*ARGV, "--disable-cuda-graph"), **took(55.0, 60.0))
-    leave_run(agent, 4, spec=replace(SPEC, model="org/other"), **took(1.0, 2.0))
-    leave_run(agent, 5, verdict="crashed", ready_after_s=None, stages=[["args", 0.0, 3.0]])
-    leave_run(agent, 6)
-    run = await find_run(agent, leave_run(agent, 7))
-    leave_run(agent, 8, **took(70.0, 100.0))
+    leave_run(1, **took(50.0, 80.0))
+    leave_run(2, argv=(*ARGV, "--port", "30001"), **took(60.0, 90.0))
+    leave_run(3, argv=(*ARGV, "--disable-cuda-graph"), **took(55.0, 60.0))
+    leave_run(4, spec=replace(SPEC, model="org/other"), **took(1.0, 2.0))
+    leave_run(5, verdict="crashed", ready_after_s=None, stages=[["args", 0.0, 3.0]])
+    leave_run(6)
+    run = await find_run(agent, leave_run(7))
+    leave_run(8, **took(70.0, 100.0))
 
     found = await fetch_starts(agent, run)
 
@@ -65,7 +65,7 @@ async def test_weights_are_weighed_in_the_one_form_that_is_read(
     file = replace(SPEC, model=str(tmp_path / "model-2.safetensors"))
 
     weights = [
-        await weigh_target(agent, await find_run(agent, leave_run(agent, number, spec=spec)))
+        await weigh_target(agent, await find_run(agent, leave_run(number, spec=spec)))
         for number, spec in enumerate((folder, file, SPEC))
     ]
 

@@ -7,7 +7,7 @@ import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from firedup.core.difference import Comparison, Launch, compare_launches
+from firedup.core.difference import Change, Comparison, Launch, compare_launches
 from firedup.core.error import HostError
 from firedup.core.model import Explanation, Verdict
 from firedup.host.link import Agent
@@ -47,6 +47,17 @@ async def find_precedent(agent: Agent, run: Run) -> Precedent | None:
 def launch_of(manifest: Manifest) -> Launch:
     """What `manifest` says that a server was launched with."""
     return Launch(manifest.argv, tuple(manifest.env.items()), manifest.setup, manifest.cwd or None)
+
+
+def compare_runs(
+    old: Run, old_version: str | None, new: Run, new_version: str | None
+) -> tuple[Change, ...]:
+    """Everything that `new` was launched with and `old` was not, and the other way round.
+
+    The versions are those of their engines.
+    """
+    before = replace(launch_of(old.manifest), version=old_version)
+    return compare_launches(before, replace(launch_of(new.manifest), version=new_version))
 
 
 def with_precedent(explanation: Explanation, precedent: Precedent, launch: Launch) -> Explanation:

@@ -1,0 +1,187 @@
+"""Starts of servers over time, and what changed between two of them: tables and JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, tzinfo
+from statistics import median
+
+from firedup.core.difference import Change
+from firedup.core.forecast import StageTime
+from firedup.core.model import RunLabel, Stage, Verdict
+from firedup.view.change import record_change, render_change
+from firedup.view.headline import VERDICT_LOOKS
+from firedup.view.paper import Paper, count_columns, pad
+from firedup.view.quantity import render_count, render_duration, render_rfc3339
+from firedup.view.record import SCHEMA, round_s, word_of
+from firedup.view.redact import clean
+
+_TITLES = ("started", "name", "host", "verdict", "ready after", "slowest stages", "cause", "model")
+_DISPENSABLE = ("model", "host")
+_LONGEST = 2  # stages named in the table
+_LEAST_S = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class StartRow:
+    """One start: what was concluded, and how long it took; `cause` is the failure class.
+
+    `started_ns` is host wall time. `verdict` None: nothing is known of it yet.
+    """
+
+    run: RunLabel
+    engine: str | None = None
+    version: str | None = None
+    model: str | None = None
+    verdict: Verdict | None = None
+    stage: Stage | None = None
+    cause: str | None = None
+    started_ns: int | None = None
+    ready_after_s: float | None = None
+    served_s: float | None = None
+    stages: tuple[StageTime, ...] = ()
+
+
+def render_history(rows: Sequence[StartRow], paper: Paper, *, zone: tzinfo | None = None) -> str:
+    """A line for each start, the newest first as given, and what those that came up took."""
+    if not rows:
+        return paper.finish(["no starts are known; firedup run makes them"])
+    cells = [_cells(row, paper, zone) for row in rows]
+    shown = [title for title in _TITLES if any(cell[title] for cell in cells)]
+    if all(row.run.host == "local" for row in rows) and "host" in shown:
+        shown.remove("host")
+    for title in _DISPENSABLE:
+        if title in shown and _width(shown, cells) > paper.columns:
+            shown.remove(title)
+    widths = {t: max(len(t), *(count_columns(cell[t]) for cell in cells)) for t in shown}
+    lines = [paper.paint("  ".join(pad(title, widths[title]) for title in shown).rstrip(), "faint")]
+    lines += ["  ".join(pad(cell[t], widths[t]) for t in shown).rstrip() for cell in cells]
+    lines = [paper.clip(line, paper.columns) for line in lines]
+    return paper.finish([*lines, *_sum_up(rows, paper)])
+
+
+def render_changes(
+    old: StartRow, new: StartRow, changes: Sequence[Change], paper: Paper
+) -> list[str]:
+    """How the start `new` differs from `old`: what it was given, and what came of it."""
+    lines = [f"{_say_start(old)}", f"{_say_start(new)}", ""]
+    for change in changes:
+        said = render_change(change.name, change.old, change.new)
+        lines += paper.fold(said, indent="  ", rest="      ")
+    if not changes:
+        lines.append("  the same command, environment, versions and files")
+    before = {time.stage: time.seconds for time in old.stages}
+    after = {time.stage: time.seconds for time in new.stages}
+    names = [stage for stage in Stage if stage in before or stage in after]
+    if names:
+        lines.append("")
+    width = max((count_columns(str(stage)) for stage in names), default=0)
+    for stage in names:
+        took = f"{_took(before.get(stage))} → {_took(after.get(stage))}"
+        lines.append(f"  {pad(str(stage), width)}  {took}")
+    return [paper.spell(paper.clip(line, paper.columns)) for line in lines]
+
+
+def record_history(
+    rows: Sequence[StartRow], *, unreached: Mapping[str, str] | None = None
+) -> dict[str, object]:
+    """The object that `history --json` prints; `unreached`: hosts that gave no answer, and why."""
+    troubles = [{"host": host, "what": clean(what)} for host, what in (unreached or {}).items()]
+    starts = [record_start(row) for row in rows]
+    return {"schema": SCHEMA, "starts": starts, "unreached": troubles}
+
+
+def record_changes(old: StartRow, new: StartRow, changes: Sequence[Change]) -> dict[str, object]:
+    """The object that `history RUN RUN --json` prints."""
+    return {
+        "schema": SCHEMA,
+        "old": record_start(old),
+        "new": record_start(new),
+        "changes": [record_change(change.name, change.old, change.new) for change in changes],
+    }
+
+
+def record_start(row: StartRow) -> dict[str, object]:
+    """One start of these objects."""
+    return {
+        "id": row.run.id,
+        "name": row.run.name,
+        "host": row.run.host,
+        "engine": row.engine,
+        "version": row.version,
+        "model": row.model,
+        "verdict": word_of(row.verdict),
+        "stage": word_of(row.stage),
+        "cause": row.cause,
+        "started": render_rfc3339(row.started_ns),
+        "clock": "host",
+        "ready_after_s": round_s(row.ready_after_s),
+        "served_s": round_s(row.served_s),
+        "stages": [
+            {
+                "stage": str(time.stage),
+                "began_s": round_s(time.began_s),
+                "seconds": round_s(time.seconds),
+            }
+            for time in row.stages
+        ],
+    }
+
+
+def _cells(row: StartRow, paper: Paper, zone: tzinfo | None) -> dict[str, str]:
+    longest = sorted(row.stages, key=lambda time: time.seconds, reverse=True)[:_LONGEST]
+    slow = [f"{t.stage} {render_duration(t.seconds)}" for t in longest if t.seconds >= _LEAST_S]
+    looks = f"{VERDICT_LOOKS[row.verdict][0]} {row.verdict}" if row.verdict else ""
+    return {
+        "started": _say_time(row.started_ns, zone),
+        "name": paper.cut_middle(clean(row.run.name), 28),
+        "host": paper.cut_middle(clean(row.run.host), 28),
+        "verdict": looks,
+        "ready after": "" if row.ready_after_s is None else render_duration(row.ready_after_s),
+        "slowest stages": ", ".join(slow),
+        "cause": clean(row.cause or ""),
+        "model": paper.cut_middle(clean((row.model or "").rstrip("/").split("/")[-1]), 32),
+    }
+
+
+def _sum_up(rows: Sequence[StartRow], paper: Paper) -> list[str]:
+    """What the starts of each model took that came up, where there are two or more."""
+    kinds: dict[tuple[str, str], list[StartRow]] = {}
+    for row in rows:
+        kinds.setdefault((row.model or row.run.name, row.run.host), []).append(row)
+    lines = []
+    for (model, _), group in kinds.items():
+        took = [row.ready_after_s for row in group if row.ready_after_s is not None]
+        if len(took) < 2:
+            continue
+        name = clean(model.rstrip("/").split("/")[-1])
+        span = f"{render_duration(min(took))}–{render_duration(max(took))}"
+        said = f"{len(took)} of {render_count(len(group), 'start')} came up, after"
+        lines.append(f"{name}: {said} {render_duration(median(took))} in the middle ({span})")
+    return ["", *(paper.clip(line, paper.columns) for line in lines)] if lines else []
+
+
+def _say_start(row: StartRow) -> str:
+    name = f"{clean(row.run.name)} ({clean(row.run.id)})"
+    if row.ready_after_s is not None:
+        return f"{name}: ready after {render_duration(row.ready_after_s)}"
+    at = f" in {row.stage}" if row.stage else ""
+    cause = f", {clean(row.cause)}" if row.cause else ""
+    return f"{name}: {row.verdict or 'no verdict'}{at}{cause}"
+
+
+def _took(seconds: float | None) -> str:
+    return "none" if seconds is None else render_duration(seconds)
+
+
+def _say_time(wall_ns: int | None, zone: tzinfo | None) -> str:
+    if wall_ns is None:
+        return ""
+    moment = datetime.fromtimestamp(wall_ns // 1_000_000_000, UTC).astimezone(zone)
+    return moment.strftime("%Y-%m-%d %H:%M")
+
+
+def _width(shown: list[str], cells: list[dict[str, str]]) -> int:
+    widths = [max(len(t), *(count_columns(cell[t]) for cell in cells)) for t in shown]
+    return sum(widths) + 2 * (len(shown) - 1)
