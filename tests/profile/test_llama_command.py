@@ -5,13 +5,13 @@ from __future__ import annotations
 import shlex
 
 import pytest
+from compiled import builtin_catalogue
 
 from firedup.core.model import ServerSpec
 from firedup.profile.command import read_command
 from firedup.profile.compose import compose_command
-from firedup.profile.load import load_catalogue
 
-CATALOGUE = load_catalogue(environ={})
+CATALOGUE = builtin_catalogue()
 
 
 def read(command: str, **env: str) -> ServerSpec:

@@ -228,6 +228,18 @@ def test_the_cache_forgets_the_oldest(tmp_path: Path) -> None:
     assert cache.get("n0") is None
 
 
+def test_what_is_in_use_is_not_the_oldest(tmp_path: Path) -> None:
+    cache = Cache(tmp_path)
+    for number in range(MAX_FILES):
+        cache.put(f"n{number}", b"body")
+        os.utime(tmp_path / f"n{number}", (number, number))
+
+    cache.get("n0")
+    cache.put("newest", b"body")
+
+    assert (cache.get("n0"), cache.get("n1")) == (b"body", None)
+
+
 def test_a_matcher_of_the_catalogue_is_kept_in_the_cache(environ: dict[str, str]) -> None:
     catalogue = load_catalogue(environ=environ)
     cache = Cache.of_user(environ)

@@ -2,6 +2,8 @@
 
 import json
 import random
+import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -98,13 +100,23 @@ def test_interleaving_samples_and_answers_differently_changes_nothing(path: Path
     assert others == [first]
 
 
+def shape(raw: bytes) -> bytes:
+    """A line without its figures: a server prints thousands that differ in nothing else."""
+    return re.sub(rb"[0-9.]+", b"0", raw)
+
+
 @pytest.mark.parametrize("path", READY, ids=name)
 def test_no_line_prefix_of_a_run_that_came_up_is_called_crashed(path: Path) -> None:
     pipeline, at = Pipeline(builtin_matcher(), year=2026), 0
+    lines = path.read_bytes().splitlines(keepends=True)
+    seen = Counter[bytes]()
 
-    for number, raw in enumerate(path.read_bytes().splitlines(keepends=True), 1):
+    for number, raw in enumerate(lines, 1):
         pipeline.feed(LogData(0, 0, at, raw))
         at += len(raw)
+        seen[shape(raw)] += 1
+        if seen[shape(raw)] > 3 and number < len(lines):
+            continue  # looking is what costs, and at one more of its kind there is nothing to see
         verdict = pipeline.snapshot().explanation.verdict
         assert verdict is not Verdict.CRASHED, f"line {number}: {raw!r}"
 

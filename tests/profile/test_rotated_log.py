@@ -5,24 +5,21 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from compiled import builtin_matcher
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from firedup.core.event import Ended, LogChanged, LogData
-from firedup.core.log.block import OPENERS
 from firedup.core.model import Explanation
-from firedup.profile.load import load_catalogue
-from firedup.profile.match import build_matcher
 from firedup.profile.pipeline import Pipeline
 
 RUNS = Path(__file__).parent.parent / "data" / "engine-runs"
-MATCHER = build_matcher(load_catalogue(), openers=OPENERS)
 CRASHES = sorted(RUNS.glob("*/f*.log"))
 DRAFT = RUNS / "sglang" / "e01_eagle3.log"
 
 
 def explain(files: list[bytes]) -> Explanation:
-    pipeline = Pipeline(MATCHER, year=2026)
+    pipeline = Pipeline(builtin_matcher(), year=2026)
     for generation, data in enumerate(files):
         if generation:
             pipeline.feed(LogChanged(0, "rotated", generation))

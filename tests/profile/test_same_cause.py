@@ -7,24 +7,20 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from compiled import builtin_matcher
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from firedup.core.event import Ended, LogData
-from firedup.core.log.block import OPENERS
 from firedup.core.model import Explanation
-from firedup.profile.load import load_catalogue
-from firedup.profile.match import build_matcher
 from firedup.profile.pipeline import Pipeline
 
 RUNS = Path(__file__).parent.parent / "data" / "engine-runs"
-CATALOGUE = load_catalogue()
-MATCHER = build_matcher(CATALOGUE, openers=OPENERS)
 CRASHES = sorted(path for path in RUNS.glob("*/f*.log"))
 
 
 def explain(data: bytes) -> Explanation:
-    pipeline = Pipeline(MATCHER, year=2026)
+    pipeline = Pipeline(builtin_matcher(), year=2026)
     pipeline.feed(LogData(0, 0, 0, data))
     pipeline.feed(Ended(0))
     return pipeline.snapshot().explanation

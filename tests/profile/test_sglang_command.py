@@ -5,19 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from compiled import builtin_catalogue
 
 import firedup.profile
 from firedup.core.model import ServerSpec, Stage
 from firedup.profile.check import check_paths
 from firedup.profile.command import read_command
-from firedup.profile.load import load_catalogue
 from firedup.profile.stop import stop_steps
 
 FOLDER = Path(firedup.profile.__file__).parent / "catalogue" / "sglang"
 
 
 def read(command: str) -> ServerSpec:
-    return read_command(tuple(command.split()), {}, load_catalogue(environ={}))
+    return read_command(tuple(command.split()), {}, builtin_catalogue())
 
 
 def test_the_catalogue_has_no_problems() -> None:
@@ -78,5 +78,5 @@ def test_a_server_that_cannot_be_asked_for_a_token_is_known(flags: str, purpose:
 
 @pytest.mark.parametrize("stage", [Stage.LOAD_WEIGHTS, Stage.GRAPH_CAPTURE, Stage.SERVING, None])
 def test_a_stop_asks_the_main_process_first_and_kills_the_group_last(stage: Stage | None) -> None:
-    steps = stop_steps(load_catalogue(environ={}).profile("sglang"), stage)
+    steps = stop_steps(builtin_catalogue().profile("sglang"), stage)
     assert [(step.signal, step.to) for step in steps] == [("TERM", "main"), ("KILL", "group")]

@@ -5,14 +5,14 @@ from __future__ import annotations
 import shlex
 
 import pytest
+from compiled import builtin_catalogue
 
 from firedup.core.model import ServerSpec, Stage
 from firedup.profile.command import read_command
 from firedup.profile.compose import compose_command
-from firedup.profile.load import load_catalogue
 from firedup.profile.stop import stop_steps
 
-CATALOGUE = load_catalogue(environ={})
+CATALOGUE = builtin_catalogue()
 EAGLE3 = '{"method":"eagle3","model":"/d","num_speculative_tokens":3}'
 
 

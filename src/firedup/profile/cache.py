@@ -30,10 +30,13 @@ class Cache:
 
     def get(self, name: str) -> bytes | None:
         """What was put under `name`, None when there is nothing sound."""
+        file = self._folder / name
         try:
-            data = (self._folder / name).read_bytes()
+            data = file.read_bytes()
         except OSError:
             return None
+        with contextlib.suppress(OSError):
+            os.utime(file)  # so that what is in use is not the oldest, which goes first
         seal, body = data[:_SEAL_BYTES], data[_SEAL_BYTES:]
         return body if hashlib.sha256(body).digest() == seal else None
 
