@@ -65,5 +65,5 @@ def test_a_copied_head_proves_the_map() -> None:
 
     checked = checked_good("speculators", VLLM)
 
-    assert [finding.id for finding in checked.findings] == ["head-rows-copied"]
-    assert checked.findings[0].harm is Harm.NOTE
+    assert "head-rows-copied" in {finding.id for finding in checked.findings}
+    assert {finding.harm for finding in checked.findings} == {Harm.NOTE}
