@@ -56,7 +56,9 @@ def make_arm(name: str, token_ms: int, counts: Counts | None = None) -> Arm:
 def told(capsys: pytest.CaptureFixture[str]) -> dict[str, object]:
     arms = make_arm("baseline", 10), make_arm("candidate", 20, Counts(60, 180, 20))
     judged = judge_arms(*arms, Design.SEQUENTIAL, share=1)
-    tell_probed(Probed(arms[1], arms[0], Design.SEQUENTIAL, judged), None, as_json=True, costs=())
+    tell_probed(
+        Probed(arms[1], arms[0], Design.SEQUENTIAL, judged), None, as_json=True, shows_costs=True
+    )
     found = json.loads(capsys.readouterr().out)
     assert isinstance(found, dict)
     return found

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from firedup.core.measure.decision import (
     Advice,
     Case,
-    choose_draft_tokens,
     decide,
     find_crossing,
     imply_lengths,
@@ -109,15 +108,6 @@ def test_an_undecided_load_lies_within_the_crossing() -> None:
 def test_a_drafter_that_pays_everywhere_or_nowhere_has_no_crossing() -> None:
     assert find_crossing(decide([make_case(1.5), make_case(1.2, streams=8)])) is None
     assert find_crossing(decide([make_case(0.7), make_case(0.6, streams=8)])) is None
-
-
-def test_the_best_number_of_draft_tokens_is_the_smallest_of_the_best() -> None:
-    cases = [make_case(s, tokens=k, width=0.05) for k, s in ((1, 1.1), (3, 1.3), (5, 1.32))]
-    best = choose_draft_tokens(cases)
-
-    assert best is not None
-    assert best.draft_tokens == 3
-    assert choose_draft_tokens(cases[:1]) is None
 
 
 @given(st.floats(0.2, 3), st.floats(1, 4), st.floats(0, 0.5), st.sampled_from([None, 1, 3, 8]))

@@ -233,6 +233,16 @@ def test_measured_positions_exclude_rivals_and_made_up_ones_do_not() -> None:
     assert set(silent.values()) == {None}
 
 
+def test_a_server_that_drafts_less_where_less_is_accepted_is_told() -> None:
+    known = Conditions(max_tokens=40, draft_tokens=3, adapts=True)
+    arm = replace(drafted(GOOD), conditions=known)
+
+    (found,) = check_truth(arm)
+
+    assert (found.id, found.severity) == ("draft-length-adapts", Severity.NOTE)
+    assert "up to 3 draft tokens" in found.message
+
+
 def stalled(number: int, gap_ms: int, **more: object) -> Request:
     """As others, with one wait in its middle, 100 ms after it was asked."""
     one = make_request(number)

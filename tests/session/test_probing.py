@@ -120,7 +120,7 @@ async def test_a_server_that_dies_is_not_asked_on_and_no_baseline_for_others(
 
 async def test_a_server_that_answers_no_prompt_is_said(tmp_path: Path) -> None:
     async with order(0) as asked:
-        with pytest.raises(MeasureError, match="answered nothing that counts") as caught:
+        with pytest.raises(MeasureError, match="the server answered nothing that counts") as caught:
             await run(asked, tmp_path, [])
 
     assert caught.value.exit_status == 6

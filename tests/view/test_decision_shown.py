@@ -15,6 +15,7 @@ from firedup.core.measure.judged import Judged, Unmeasured
 from firedup.core.measure.measured import Estimate, Load
 from firedup.core.measure.pairing import Difference
 from firedup.core.measure.sequential import Look, Outlook, Side
+from firedup.core.measure.stepcost import Point, StepCost
 from firedup.view.decision import record_decision, render_decision
 from firedup.view.paper import Paper
 from firedup.view.record import render_json
@@ -43,11 +44,28 @@ def show(
     accuracy: float | None = None,
     looks: dict[Load, Look] | None = None,
     unmeasured: tuple[Unmeasured, ...] = (),
+    costs: tuple[StepCost, ...] = (),
 ) -> str:
     """The rendered text with line breaks taken out."""
     judged = Judged(decisions, looks or {}, crossing, unmeasured=unmeasured)
-    lines = render_decision(judged, PAPER, accuracy=accuracy)
+    lines = render_decision(judged, PAPER, costs=costs, accuracy=accuracy)
     return " ".join(" ".join(lines).split())
+
+
+def test_the_best_number_of_draft_tokens_follows_from_what_steps_cost() -> None:
+    """1.6 tokens in 16 ms are 100 tok/s, 1.9 in 20 ms are 95, 2.0 in 24 ms are 83."""
+    points = tuple(Point(k, 0.012 + 0.004 * k, 42) for k in (1, 3))
+    cost = StepCost(Load(1), points, 0.012, 0.004, None, (0.6, 0.3, 0.1))
+    found = decide([make_case(1.02)])
+
+    text = show(found, costs=(cost,))
+    record = json.loads(render_json(record_decision(Judged(found, {}), costs=(cost,))))
+
+    said = "By what steps cost at concurrency 1, 1 draft token is the best: 100 tok/s (1.22x)."
+    assert said in text
+    assert record["loads"][0]["best_draft_tokens"] == 1
+    assert "the best" not in show(found, costs=(replace(cost, load=Load(8)),))
+    assert "the best" not in show(found, costs=(replace(cost, reached=()),))
 
 
 def test_the_story_is_told_by_its_numbers() -> None:

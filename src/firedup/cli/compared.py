@@ -18,6 +18,7 @@ from firedup.core.measure.pairing import Design
 from firedup.core.measure.stepcost import StepCost
 from firedup.session.comparing import refuse_incomparable
 from firedup.session.probe import BASELINE, CANDIDATE, Probed
+from firedup.session.stepcost import read_step_costs
 from firedup.store.probe import (
     StoredProbe,
     find_probe,
@@ -25,7 +26,7 @@ from firedup.store.probe import (
     load_probe,
     probes_folder,
 )
-from firedup.view.measurement import record_measurement, render_measurement
+from firedup.view.measurement import SERVER, record_measurement, render_measurement
 from firedup.view.probed import render_csv
 from firedup.view.record import render_json
 from firedup.view.redact import clean
@@ -57,7 +58,8 @@ def compare_kept(
         refuse_incomparable(before, after, kept=_list_pairs(folder, first, second))
     judged = judge_arms(before, after, Design.SEQUENTIAL, share=1.0)
     found = Probed(after, before, Design.SEQUENTIAL, judged)
-    return tell_probed(found, csv_file, as_json=as_json, accuracy=accuracy)
+    costs = read_step_costs(folder, after)
+    return tell_probed(found, csv_file, as_json=as_json, accuracy=accuracy, costs=costs)
 
 
 def _list_pairs(
@@ -94,14 +96,18 @@ def tell_probed(
     *,
     as_json: bool,
     accuracy: float | None = None,
-    costs: tuple[StepCost, ...] | None = None,
-    name: str = "server",
+    costs: tuple[StepCost, ...] = (),
+    shows_costs: bool = False,
+    name: str = SERVER,
 ) -> int:
-    """Show what was found, write the requests where that is wanted; the exit status."""
+    """Show what was found, write the requests where that is wanted; the exit status.
+
+    `costs` of a step go into the verdict, and with `shows_costs` are shown themselves.
+    """
     if as_json:
-        _print_json(found, accuracy=accuracy, costs=costs)
+        _print_json(found, accuracy=accuracy, costs=costs, shows_costs=shows_costs)
     else:
-        _show(found, accuracy=accuracy, costs=costs, name=name)
+        _show(found, accuracy=accuracy, costs=costs, shows_costs=shows_costs, name=name)
     if csv_file:  # not before: what took long to measure is told whatever becomes of the file
         _write_csv(Path(csv_file), found)
     if found.failure is not None:
@@ -112,19 +118,26 @@ def tell_probed(
 
 
 def _print_json(
-    found: Probed, *, accuracy: float | None, costs: tuple[StepCost, ...] | None
+    found: Probed, *, accuracy: float | None, costs: tuple[StepCost, ...], shows_costs: bool
 ) -> None:
     whole = (found.candidate, found.baseline, found.judged, found.design)
-    record = record_measurement(*whole, accuracy=accuracy, is_cut_short=found.is_cut_short)
+    record = record_measurement(
+        *whole, accuracy=accuracy, is_cut_short=found.is_cut_short, costs=costs
+    )
     record["kept"] = [path.stem for path in found.kept]
     record["notes"] = list(found.notes)
-    if costs is not None:
+    if shows_costs:
         record["step_cost"] = record_step_cost(costs)
     click.echo(render_json(record))
 
 
 def _show(
-    found: Probed, *, accuracy: float | None, costs: tuple[StepCost, ...] | None, name: str
+    found: Probed,
+    *,
+    accuracy: float | None,
+    costs: tuple[StepCost, ...],
+    shows_costs: bool,
+    name: str,
 ) -> None:
     paper = choose_output()
     lines = render_measurement(
@@ -134,9 +147,10 @@ def _show(
         paper,
         accuracy=accuracy,
         is_cut_short=found.is_cut_short,
+        costs=costs,
         name=name,
     )
-    if costs is not None:
+    if shows_costs:
         lines += render_step_cost(costs, paper)
     for note in found.notes:
         lines += ["", *paper.fold(f"! {clean(note)}", rest="  ")]

@@ -17,6 +17,7 @@ from firedup.cli.logged import tell_logged
 from firedup.cli.say import say_aside
 from firedup.core.error import UsageError
 from firedup.core.measure.measured import Load
+from firedup.core.measure.stepcost import StepCost
 from firedup.probe.key import ApiKey
 from firedup.probe.tls import Trust, make_context
 from firedup.session.probe import Standing, probe
@@ -24,6 +25,7 @@ from firedup.session.probeplan import ProbeOrder, foresee
 from firedup.session.side import Opening, is_address
 from firedup.session.stepcost import read_step_costs
 from firedup.store.probe import probes_folder
+from firedup.view.measurement import SERVER
 from firedup.view.quantity import render_remaining
 
 MOST_STREAMS = 4096  # connections of one process, which may have 1,024 to 65,536 files open
@@ -49,15 +51,16 @@ def run_probe(given: Mapping[str, Any]) -> int:
         found = run_async(probe(order, opening, probes_folder(os.environ), tell=bar.show))
     finally:
         bar.clear()
-    costs = None
-    if given["step_cost"]:
+    costs: tuple[StepCost, ...] = ()
+    if given["step_cost"] or found.judged is not None:
         costs = read_step_costs(probes_folder(os.environ), found.candidate)
-    name = "server" if is_address(given["target"]) else given["target"]
+    name = SERVER if is_address(given["target"]) else given["target"]
     return tell_probed(
         found,
         given["csv_file"],
         as_json=given["as_json"],
         costs=costs,
+        shows_costs=given["step_cost"],
         name=given.get("shown_as") or name,
     )
 

@@ -79,10 +79,13 @@ class Weighing:
         whole = (found.candidate, found.baseline, found.judged)
         is_short = found.is_cut_short
         record = record_measurement(*whole, found.design, is_cut_short=is_short)
+        record["notes"] = list(found.notes)
         self.screen.tell("probe", run=run.label.id, **record)
         lines = render_measurement(*whole, self.screen.paper, is_cut_short=is_short)
         for line in lines[1:]:  # without the empty one that sets it off
             self.screen.say(line)
+        for note in found.notes:
+            self.screen.say(f"! {note}")
         self.screen.say("")
         return found
 

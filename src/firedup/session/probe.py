@@ -193,9 +193,10 @@ class _Measuring:
         answered = [request for request in asked if request.error is None]
         error = next((r.error for r in reversed(asked) if r.error is not None), None)
         if error is not None:
-            silent = next(
-                (a.name for a in self.arms if not any(cell.kept for cell in a.cells)), "server"
-            )
+            silent = "server"
+            if self.baseline is not None:
+                mute = (a.name for a in self.arms if not any(cell.kept for cell in a.cells))
+                silent = next(mute, silent)
             return MeasureError(
                 f"the {silent} answered nothing that counts",
                 evidence=error,

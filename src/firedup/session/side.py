@@ -125,6 +125,7 @@ def conditions_of(
         drafter=served.info.drafter,
         draft_tokens=served.info.draft_tokens,
         speculates=served.info.speculates,
+        adapts=served.info.adapts,
         max_tokens=generation.max_tokens,
         ignores_eos=generation.ignores_eos,
         seed=generation.seed or 0,

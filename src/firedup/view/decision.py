@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from firedup.core.measure.comparable import Obstacle, Weight
-from firedup.core.measure.decision import Advice, Case, Crossing, Decision, sum_up
+from firedup.core.measure.decision import Advice, Crossing, Decision, sum_up
 from firedup.core.measure.judged import Judged
 from firedup.core.measure.measured import Load
 from firedup.core.measure.rival import Claim
 from firedup.core.measure.sequential import Look, Side
+from firedup.core.measure.stepcost import StepCost
 from firedup.view.change import record_change, render_change
 from firedup.view.headline import render_section
 from firedup.view.paper import Paper
@@ -33,13 +34,13 @@ def render_decision(
     judged: Judged,
     paper: Paper,
     *,
-    best: Case | None = None,
+    costs: Sequence[StepCost] = (),
     accuracy: float | None = None,
 ) -> list[str]:
     """The verdict in one line, then each load in one, then why, for the first that is not used.
 
-    `best` is the case of the best number of draft tokens. `accuracy` is a validation accuracy that
-    somebody took for acceptance.
+    `costs` of a step, where they are known, tell the best number of draft tokens. `accuracy` is a
+    validation accuracy that somebody took for acceptance.
     """
     decisions = judged.decisions
     untold = [
@@ -59,8 +60,9 @@ def render_decision(
     lines += untold
     if judged.crossing is not None:
         lines += paper.fold(_say_crossing(judged.crossing), indent="  ", rest="      ")
-    if best is not None:
-        lines += paper.fold(_say_best(best), indent="  ", rest="      ")
+    for one in decisions:
+        if (cost := _cost_of(one, costs)) is not None and cost.best is not None:
+            lines += paper.fold(_say_best(one, cost, cost.best), indent="  ", rest="      ")
     told = next((one for one in decisions if one.advice is not Advice.USE), decisions[0])
     look = judged.looks.get(told.case.load)
     reasons = say_reasons(told, look.outlook if look else None, accuracy)
@@ -128,10 +130,19 @@ def _say_crossing(one: Crossing) -> str:
     )
 
 
-def _say_best(best: Case) -> str:
+def _cost_of(one: Decision, costs: Sequence[StepCost]) -> StepCost | None:
+    return next((cost for cost in costs if cost.load == one.case.load), None)
+
+
+def _say_best(one: Decision, cost: StepCost, best: int) -> str:
+    """By what a step costs and which positions are accepted; no number beyond those is guessed."""
+    speed = cost.tokens_per_s(best)
+    is_now = ", as now," if best == one.case.draft_tokens else ""
+    tokens = "1 draft token" if best == 1 else f"{best} draft tokens"
+    verb = "is" if best == 1 else "are"
     return (
-        f"Of the numbers of draft tokens that were measured, {best.draft_tokens} is the best:"
-        f" {render_estimate(best.speed_up, 'x')}."
+        f"By what steps cost at {name_loads([one.case.load])}, {tokens}{is_now} {verb} the best:"
+        f" {speed:.0f} tok/s ({speed / one.case.baseline:.2f}x)."
     )
 
 
@@ -150,19 +161,21 @@ def _render_rivals(claims: Sequence[Claim], paper: Paper) -> list[str]:
 
 
 def record_decision(
-    judged: Judged, *, best: Case | None = None, accuracy: float | None = None
+    judged: Judged, *, costs: Sequence[StepCost] = (), accuracy: float | None = None
 ) -> dict[str, object]:
     """The same for programs."""
     crossing = judged.crossing
     return {
         "schema": SCHEMA,
         "advice": str(sum_up(judged.decisions)),
-        "loads": [_record(one, judged.looks.get(one.case.load)) for one in judged.decisions],
+        "loads": [
+            _record(one, judged.looks.get(one.case.load), _cost_of(one, costs))
+            for one in judged.decisions
+        ],
         "unmeasured": [{**_record_load(one.load), "why": one.why} for one in judged.unmeasured],
         "stops_paying": None
         if crossing is None
         else {"above": crossing.pays_at, "at": crossing.loses_at, "about": crossing.about},
-        "best_draft_tokens": best.draft_tokens if best else None,
         "validation_accuracy": accuracy,
         "differs": [
             record_change(one.name, one.baseline, one.candidate)
@@ -176,7 +189,7 @@ def _record_load(load: Load) -> dict[str, object]:
     return {"concurrency": load.concurrency if load.rate is None else None, "rate": load.rate}
 
 
-def _record(one: Decision, look: Look | None) -> dict[str, object]:
+def _record(one: Decision, look: Look | None, cost: StepCost | None) -> dict[str, object]:
     figures = one.figures
     return {
         **_record_load(one.case.load),
@@ -189,6 +202,7 @@ def _record(one: Decision, look: Look | None) -> dict[str, object]:
         "baseline_tokens_per_s": one.case.baseline,
         "acceptance_length": record_estimate(one.case.acceptance_length),
         "draft_tokens": one.case.draft_tokens,
+        "best_draft_tokens": cost.best if cost else None,
         "step_ratio": figures.step_ratio if figures else None,
         "break_even_acceptance_length": figures.break_even if figures else None,
         "tokens_per_s_if_perfect": figures.perfect if figures else None,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from firedup.core.measure.logged import Logged
 from firedup.core.model import Gauge
 from firedup.view.paper import Paper
+from firedup.view.probetable import render_rows
 from firedup.view.record import SCHEMA
 
 _CAVEAT = (
@@ -18,29 +19,33 @@ def render_logged(logged: Logged, paper: Paper) -> list[str]:
     found = logged.acceptance
     name = " ".join(word for word in (logged.engine, logged.version) if word)
     lines = [paper.paint(f"from the log of {name or 'an unknown engine'}", "bold")]
-    if found.length is not None:
-        rate = "" if found.rate is None else f", {found.rate:.0%} of drafted tokens accepted"
-        lines.append(f"  acceptance length       {found.length:.2f}{rate}")
-    else:
-        if found.rate is not None:
-            lines.append(f"  acceptance rate         {found.rate:.0%}")
+    lines += render_rows(_rows(logged), paper)
+    if found.length is None:
         lines += paper.fold(f"no acceptance length: {found.why_not}", indent="  ", rest="    ")
-    if logged.speed is not None:
-        speed = logged.speed
-        what = "of an answer" if logged.engine == "llama-cpp" else "of all streams"
-        text = f"{speed.mean:.1f} {what} ({speed.least:.1f} to {speed.greatest:.1f})"
-        lines.append(f"  tokens/s                {text}")
-    if logged.streams is not None:
-        streams = logged.streams
-        lines.append(
-            f"  streams under way       {streams.mean:.1f} ({streams.least:g} to"
-            f" {streams.greatest:g})"
-        )
     if logged.windows is not None:
         sampled = ", and not all of a big log was read" if logged.is_sampled else ""
         lines += paper.fold(f"over {logged.windows}{sampled}", indent="  ", rest="    ")
         lines += paper.fold(_CAVEAT, indent="  ", rest="    ")
     return lines
+
+
+def _rows(logged: Logged) -> list[tuple[str, str]]:
+    found, speed, streams = logged.acceptance, logged.speed, logged.streams
+    rate = "" if found.rate is None else f"{found.rate:.0%} of drafted tokens"
+    what = "of an answer" if logged.engine == "llama-cpp" else "of all streams"
+    return [
+        ("acceptance length", "" if found.length is None else f"{found.length:.2f}"),
+        ("accepted", rate),
+        ("tokens/s", "" if speed is None else f"{speed.mean:.1f} {what} {_span(speed, '.1f')}"),
+        (
+            "streams under way",
+            "" if streams is None else f"{streams.mean:.1f} {_span(streams, 'g')}",
+        ),
+    ]
+
+
+def _span(gauge: Gauge, form: str) -> str:
+    return f"({gauge.least:{form}} to {gauge.greatest:{form}})"
 
 
 def record_logged(logged: Logged) -> dict[str, object]:

@@ -10,6 +10,7 @@ from firedup.core.measure.judged import Judged
 from firedup.core.measure.measured import Arm
 from firedup.core.measure.pairing import Design
 from firedup.core.measure.sequential import Outlook
+from firedup.core.measure.stepcost import StepCost
 from firedup.core.measure.truth import check_truth
 from firedup.view.cause import render_findings
 from firedup.view.decision import record_decision, render_decision
@@ -20,6 +21,8 @@ from firedup.view.probetable import Measured, render_probe
 from firedup.view.reason import name_loads
 from firedup.view.record import SCHEMA, record_finding
 
+SERVER = "server"  # what is measured by itself, where it has no other name
+
 
 def render_measurement(
     candidate: Arm,
@@ -29,12 +32,14 @@ def render_measurement(
     *,
     accuracy: float | None = None,
     is_cut_short: bool = False,
-    name: str = "server",
+    costs: Sequence[StepCost] = (),
+    name: str = SERVER,
 ) -> list[str]:
     """The figures of each arm, the verdict where there is one, and doubts about both.
 
-    `accuracy` is a validation accuracy that somebody took for acceptance. Without a baseline there
-    is no candidate for anything, so the server is called `name`.
+    `accuracy` is a validation accuracy that somebody took for acceptance. `costs` of a step tell
+    the best number of draft tokens. Without a baseline there is no candidate for anything, so the
+    server is called `name`.
     """
     shown = candidate if baseline is not None else replace(candidate, name=name)
     measured = _measured(shown, baseline)
@@ -44,7 +49,7 @@ def render_measurement(
     if is_cut_short and judged is not None and (why := _say_cut(judged)):
         lines += paper.fold(why, indent="  ", rest="    ")
     if judged is not None:
-        lines += ["", *render_decision(judged, paper, accuracy=accuracy)]
+        lines += ["", *render_decision(judged, paper, costs=costs, accuracy=accuracy)]
     findings = check_truth(shown, baseline)
     return lines + render_section("of the measurement", render_findings(findings, paper), paper)
 
@@ -57,6 +62,7 @@ def record_measurement(
     *,
     accuracy: float | None = None,
     is_cut_short: bool = False,
+    costs: Sequence[StepCost] = (),
 ) -> dict[str, object]:
     """The same for programs, with every request."""
     whole: dict[str, object] = {
@@ -67,8 +73,9 @@ def record_measurement(
     for arm, figures in _measured(candidate, baseline):
         whole[arm.name] = record_probe(arm, figures)
     if judged is not None:
-        whole["decision"] = record_decision(judged, accuracy=accuracy)
-    whole["findings"] = [record_finding(one) for one in check_truth(candidate, baseline)]
+        whole["decision"] = record_decision(judged, costs=costs, accuracy=accuracy)
+    shown = candidate if baseline is not None else replace(candidate, name=SERVER)
+    whole["findings"] = [record_finding(one) for one in check_truth(shown, baseline)]
     return whole
 
 

@@ -75,6 +75,13 @@ def _line(
     return f"  {paper.paint(pad(title, width), 'faint')}{cells}".rstrip()
 
 
+def render_rows(rows: Sequence[tuple[str, str]], paper: Paper) -> list[str]:
+    """Titles with one value each; rows without a value are left out."""
+    told = [(title, value) for title, value in rows if value]
+    width = max((count_columns(title) for title, _ in told), default=0) + 2
+    return [_line(title, [value], width, [0], paper) for title, value in told]
+
+
 def _stack(
     names: Sequence[str], rows: Sequence[tuple[str, list[str]]], width: int, paper: Paper
 ) -> list[str]:

@@ -128,29 +128,6 @@ def find_crossing(decisions: Sequence[Decision]) -> Crossing | None:
     return None
 
 
-def choose_draft_tokens(cases: Sequence[Case]) -> Case | None:
-    """The case of the best number of draft tokens under one load; None unless there are several.
-
-    Where intervals overlap, fewer tokens are preferred: they cost less under more load.
-    """
-    known = [case for case in cases if case.draft_tokens is not None]
-    if len({case.draft_tokens for case in known}) < 2:
-        return None
-    best = max(known, key=lambda case: case.speed_up.value)
-    as_good = [
-        case
-        for case in known
-        if case is best
-        or (
-            case.speed_up.high is not None
-            and case.speed_up.high >= best.speed_up.value
-            and best.speed_up.low is not None
-            and best.speed_up.low <= case.speed_up.value
-        )
-    ]
-    return min(as_good, key=lambda case: case.draft_tokens or 0)
-
-
 def sum_up(decisions: Sequence[Decision]) -> Advice:
     """One word for all loads: use, if anywhere; else what holds at the smallest load."""
     if any(one.advice is Advice.USE for one in decisions):

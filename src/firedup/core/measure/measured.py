@@ -133,6 +133,7 @@ class Conditions:
     seed: int = 0
     client: str = "direct"  # "tunnel" when the times include a tunnel's, "host" when run there
     speculates: bool | None = None  # as the server says
+    adapts: bool = False  # the number of draft tokens, while it runs
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,8 +16,8 @@ class ServerInfo:
     """The answers of its routes, put together; None where it does not say.
 
     `draft_tokens` is how many tokens a step drafts one after the other at most, which is the depth
-    of a tree. `simulated` says why its acceptance is
-    made up.
+    of a tree. `adapts`: it changes that number while it runs. `simulated` says why its acceptance
+    is made up.
     """
 
     engine: str | None = None
@@ -29,6 +29,7 @@ class ServerInfo:
     speculates: bool | None = None
     simulated: str | None = None
     launch: tuple[str, ...] | None = None
+    adapts: bool = False
 
 
 def read_sglang(info: object) -> ServerInfo | None:
@@ -53,6 +54,7 @@ def read_sglang(info: object) -> ServerInfo | None:
         if isinstance(length, int | float) and length > 0
         else None,
         _words(info.get("launch_command")),
+        algorithm is not None and info.get("speculative_adaptive") is True,
     )
 
 

@@ -36,6 +36,15 @@ def check_counts(arm: Arm, cell: Cell, *, is_candidate: bool) -> Iterator[Doubt]
     counts = counts_of(cell)
     if counts is None or counts.steps <= 0:
         return
+    if arm.conditions.adapts:
+        yield Doubt(
+            "draft-length-adapts",
+            Severity.NOTE,
+            "the server drafts fewer tokens where fewer are accepted: a position that was not"
+            " drafted counts as not accepted, and what a step costs is a mean over lengths",
+            f"speculative_adaptive, up to {arm.conditions.draft_tokens or 'an unknown number of'}"
+            " draft tokens",
+        )
     if is_candidate and counts.steps >= _ENOUGH_STEPS and counts.accepted == 0:
         yield Doubt(
             "nothing-accepted",
