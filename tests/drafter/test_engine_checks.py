@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from firedup.core.checked import Harm
+from firedup.drafter.checks.drafter_context import ALLOWED
 from tests.drafter.pairs import EAGLE3, IDS, KIMI, LLAMA, found, harm_of, pair
 
 RUN = "python3 -m sglang.launch_server --model-path /models/target"
@@ -45,14 +46,18 @@ def vllm(config: str) -> str:
             "crash",
         ),
         (
-            f"{RUN} --speculative-algorithm EAGLE3 {DRAFT} --speculative-num-steps 3"
-            " --speculative-eagle-topk 1 --speculative-num-draft-tokens 8",
+            (
+                f"{RUN} --speculative-algorithm EAGLE3 {DRAFT} --speculative-num-steps 3"
+                " --speculative-eagle-topk 1 --speculative-num-draft-tokens 8"
+            ),
             "draft-tokens-adjusted",
             "note",
         ),
         (
-            f"{RUN} --speculative-algorithm EAGLE3 {DRAFT} --speculative-num-steps 3"
-            " --speculative-eagle-topk 1 --speculative-num-draft-tokens 4",
+            (
+                f"{RUN} --speculative-algorithm EAGLE3 {DRAFT} --speculative-num-steps 3"
+                " --speculative-eagle-topk 1 --speculative-num-draft-tokens 4"
+            ),
             "draft-tokens-adjusted",
             None,
         ),
@@ -72,8 +77,10 @@ def vllm(config: str) -> str:
             "crash",
         ),
         (
-            f"{RUN} --speculative-algorithm EAGLE3 {DRAFT} --quantization fp8"
-            " --speculative-draft-model-quantization unquant",
+            (
+                f"{RUN} --speculative-algorithm EAGLE3 {DRAFT} --quantization fp8"
+                " --speculative-draft-model-quantization unquant"
+            ),
             "quantization-inherited",
             None,
         ),
@@ -262,7 +269,7 @@ def test_two_rope_bases_in_one_config_are_a_risk() -> None:
         (f"{RUN} --speculative-algorithm EAGLE3 {DRAFT}", "sglang", "crash"),
         (f"{RUN} --speculative-algorithm EAGLE3 {DRAFT} --context-length 2048", "sglang", None),
         (
-            f"SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN=1 {RUN} --speculative-algorithm EAGLE3 {DRAFT}",
+            f"{ALLOWED}=1 {RUN} --speculative-algorithm EAGLE3 {DRAFT}",
             "sglang",
             "risk",
         ),

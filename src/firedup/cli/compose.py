@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import click
 
 from firedup.core.error import UsageError
+from firedup.core.fitted import Fitted
 from firedup.profile.compose import compose_command
 from firedup.profile.schema import Catalogue
 
@@ -23,8 +24,12 @@ def read_command(
     tp: int | None,
     port: int | None,
     bind: str | None,
+    host: str | None = None,
 ) -> tuple[Pairs, tuple[str, ...]]:
-    """Environment and argv of the launch; a composed command is shown on standard error."""
+    """Environment and argv of the launch; a composed command is shown on standard error.
+
+    Where the models can be read on `host`, the flags for the drafter are those that fit the two.
+    """
     from firedup.session.order import parse_words
 
     words = _without_dashes(words)
@@ -42,11 +47,13 @@ def read_command(
             todo=f"Name one: {', '.join(sorted(catalogue.engines))}",
         )
     env, extra = parse_words([*words, ""])  # there may be no word at all
+    fitted = fit_models(engine, target, draft, tp, host) if draft is not None else None
     argv = compose_command(
         catalogue,
         engine,
         target=target,
         draft=draft,
+        speculation=fitted.words if fitted else None,
         tensor_parallel=tp,
         host=bind,
         port=port,
@@ -54,9 +61,41 @@ def read_command(
     )
     from firedup.view.redact import render_argv
 
+    given = {name for name, _ in env}
+    env = (*env, *((k, v) for k, v in (fitted.variables if fitted else ()) if k not in given))
     words = (*(f"{name}={value}" for name, value in env), *argv)
     click.echo(f"firedup: {render_argv(words)}", err=True)
     return env, argv
+
+
+def fit_models(
+    engine: str, target: str, draft: str, tp: int | None, host: str | None
+) -> Fitted | None:
+    """Flags for these models; None for an engine of which no drafters are known.
+
+    Models that lie in no folder yet, such as those of a hub, get what fits an EAGLE-3 drafter.
+    """
+    from firedup.cli.drive import run_async
+    from firedup.core.error import FiredupError
+    from firedup.drafter.flags import Wish, fit_kind
+    from firedup.drafter.known import engine_named
+    from firedup.drafter.pair import Question, open_case
+
+    if engine_named(engine) is None:
+        return None
+    wish = Wish(draft, tp)
+
+    async def read() -> Fitted:
+        async with open_case(target, draft, Question(engine), host=host) as (case, _):
+            kind = case.draft_facts.kind
+            return fit_kind(engine, kind if kind != "unknown" else "eagle3", wish, case)
+
+    if all(word.startswith(("/", "~", "./", "../")) for word in (target, draft)):
+        try:
+            return run_async(read())
+        except FiredupError:  # the checks before the launch say it, and say it better
+            pass
+    return fit_kind(engine, "eagle3", wish)
 
 
 def _without_dashes(words: Sequence[str]) -> Sequence[str]:

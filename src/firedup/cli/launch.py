@@ -14,12 +14,14 @@ from firedup.cli.option import read_limit
 from firedup.cli.recalled import complete_order
 from firedup.cli.say import say_aside
 from firedup.cli.watching import say_goes_on, say_launched, watch_launched
+from firedup.core.model import Finding
 from firedup.host.base import LinkError
 from firedup.profile.schema import Catalogue
 from firedup.session.launch import launch
 from firedup.session.open import open_host
 from firedup.session.order import Order
 from firedup.session.registry import Run
+from firedup.view.redact import clean
 
 LAUNCH_LIMIT_S = 10.0
 Made = TypeVar("Made")
@@ -39,7 +41,7 @@ def launch_and_watch(given: Mapping[str, Any]) -> int:
 
 def read_order(given: Mapping[str, Any], catalogue: Catalogue) -> Order:
     """The order that the options make."""
-    words = ("engine", "target", "draft", "tp", "port", "bind")
+    words = ("engine", "target", "draft", "tp", "port", "bind", "host")
     env, argv = read_command(given["words"], catalogue, **{word: given[word] for word in words})
     return Order(
         argv=argv,
@@ -58,6 +60,7 @@ def read_order(given: Mapping[str, Any], catalogue: Catalogue) -> Order:
         notify=given["notify"],
         engine=given["engine"],
         will_watch=not given["no_wait"],
+        skips=given["skips"],
     )
 
 
@@ -66,11 +69,17 @@ async def _launch_and_watch(
 ) -> tuple[int, Run]:
     async with open_host(given["host"] or "local") as agent:
         order = complete_order(agent, order, given)
-        run = await launch_whole(launch(agent, catalogue, order), [agent.host.name])
+        run = await launch_whole(launch(agent, catalogue, order, say_risk), [agent.host.name])
         if given["no_wait"]:
             say_launched(run, as_json=given["as_json"])
             return 0, run
         return await watch_launched(agent, catalogue, run, given), run
+
+
+def say_risk(finding: Finding) -> None:
+    """Tell of what the pre-flight finds risky, and launch all the same."""
+    evidence = "; ".join(item.text for item in finding.evidence)
+    say_aside(f"firedup: risky ({clean(finding.id)}): {clean(finding.message)} {clean(evidence)}")
 
 
 async def launch_whole(

@@ -11,6 +11,7 @@ SECTIONS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
             ("run", "launch a server and watch it until it is ready or has failed"),
             ("watch", "watch a server that somebody else started, by its log"),
             ("attach", "watch a run again, from where its log was left"),
+            ("preflight", "say what speaks against a launch, without launching"),
         ),
     ),
     (
@@ -27,6 +28,7 @@ SECTIONS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
         "Decide about a drafter",
         (
             ("check", "say whether a drafter fits its target, from files alone"),
+            ("flags", "say which launch flags fit a drafter, each with its reason"),
             ("probe", "measure acceptance and speed, against a baseline"),
             ("compare", "hold two measurements against each other"),
             ("speedup", "say what a drafter's figures mean, by arithmetic alone"),

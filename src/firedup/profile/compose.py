@@ -16,6 +16,7 @@ def compose_command(
     *,
     target: str,
     draft: str | None = None,
+    speculation: Sequence[str] | None = None,
     tensor_parallel: int | None = None,
     host: str | None = None,
     port: int | None = None,
@@ -23,6 +24,7 @@ def compose_command(
 ) -> tuple[str, ...]:
     """The words of `firedup run --engine …`; `extra` words of the user come last, so they win.
 
+    `speculation` are flags that fit the drafter, in place of those of the engine's profile.
     Raises UsageError for an engine that is not known or that cannot do what is asked.
     """
     profile = catalogue.profile(engine)
@@ -37,7 +39,7 @@ def compose_command(
     parts = profile.compose
     words = [*_fill(parts.command, target=target), *_fill(parts.target, target=target)]
     options: tuple[tuple[str, tuple[str, ...], str | int | None], ...] = (
-        ("draft", parts.draft, draft),
+        ("draft", parts.draft if speculation is None else tuple(speculation), draft),
         ("tp", parts.tensor_parallel, tensor_parallel),
         ("host", parts.bind, host),
         ("port", parts.port, port),
@@ -50,7 +52,8 @@ def compose_command(
                 f"{profile.title} has no setting for --{name}",
                 todo="Leave it out, or give the whole command after --.",
             )
-        words += _fill(template, **{name: str(value)})
+        is_ready = name == "draft" and speculation is not None
+        words += template if is_ready else _fill(template, **{name: str(value)})
     return (*words, *extra)
 
 

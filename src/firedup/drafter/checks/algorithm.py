@@ -1,8 +1,8 @@
 """The launch flags name an algorithm that is not the drafter's.
 
 SGLang takes an EAGLE-3 head under `--speculative-algorithm EAGLE` without a word and leaves out
-what joins the target's hidden states: an acceptance length of 1.00 was reported in public for Kimi-K2.5,
-and in a real SGLang 2.29 was measured where EAGLE3 gives 3.31.
+what joins the target's hidden states: an acceptance length of 1.00 was reported in public for
+Kimi-K2.5, and in a real SGLang 2.29 was measured where EAGLE3 gives 3.31.
 """
 
 from __future__ import annotations

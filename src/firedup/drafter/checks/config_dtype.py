@@ -24,16 +24,10 @@ _HALF = frozenset({"float16", "bfloat16"})
 
 def check(case: Case) -> Iterator[CheckFinding]:
     """Compare the dtypes of the configs, where no flag says one for both."""
-    asked = asked_of(case)
-    if case.draft_facts.kind not in ("eagle3", "eagle") or case.draft.gguf or case.target.gguf:
+    asked, dtypes = asked_of(case), differing_dtypes(case)
+    if dtypes is None or (asked is not None and asked.dtype not in (None, "auto")):
         return
-    if asked is not None and asked.dtype not in (None, "auto"):
-        return
-    target = _dtype(text_config(case.target.config)) or _dtype(case.target.config)
-    own = _dtype(case.draft.config) or _dtype(layer_config(case.draft))
-    # Without a flag SGLang takes float16 for float32.
-    if not target or not own or target == own or {target, own} - _HALF:
-        return
+    target, own = dtypes
     yield CheckFinding(
         ID,
         Harm.RISK,
@@ -47,6 +41,18 @@ def check(case: Case) -> Iterator[CheckFinding]:
         consequences(ID),
         f"Add --dtype {target}.",
     )
+
+
+def differing_dtypes(case: Case) -> tuple[str, str] | None:
+    """The dtypes of target and drafter where both are halves and not the same."""
+    if case.draft_facts.kind not in ("eagle3", "eagle") or case.draft.gguf or case.target.gguf:
+        return None
+    target = _dtype(text_config(case.target.config)) or _dtype(case.target.config)
+    own = _dtype(case.draft.config) or _dtype(layer_config(case.draft))
+    # Without a flag SGLang takes float16 for float32.
+    if not target or not own or target == own or {target, own} - _HALF:
+        return None
+    return target, own
 
 
 def _dtype(config: Mapping[str, Any]) -> str | None:

@@ -1,0 +1,81 @@
+"""Launch flags that fit a drafter, with their reasons, for people and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from firedup.core.checked import CheckFinding
+from firedup.core.fitted import Fitted
+from firedup.view.paper import Paper
+from firedup.view.record import SCHEMA
+from firedup.view.redact import clean, render_argv
+
+
+def render_fitted(found: Sequence[Fitted], paper: Paper) -> str:
+    """One part for each engine, without a final line break."""
+    lines: list[str] = []
+    for one in found:
+        lines += ([""] if lines else []) + _part(one, paper)
+    return paper.finish(lines)
+
+
+def _part(one: Fitted, paper: Paper) -> list[str]:
+    name = f"{one.title} {one.version or ''}".rstrip()
+    if one.fits:
+        head = paper.paint(f"✓ flags for {clean(name)}", "green", "bold")
+    else:
+        head = paper.paint(f"✗ this drafter does not fit in {clean(name)}", "red", "bold")
+    lines = [head]
+    for finding in one.findings:
+        text = f"{finding.harm.value}: {finding.message}"
+        lines += paper.fold(clean(text), indent="  ! ", rest="    ")
+    for choice in one.choices:
+        lines.append(f"  {render_argv(choice.words)}")
+        lines += [
+            paper.paint(x, "faint") for x in paper.fold(clean(choice.reason), indent="      ")
+        ]
+    for doubt in one.doubts:
+        lines += paper.fold(clean(doubt), indent="  ? ", rest="    ")
+    if one.command:
+        words = (*(f"{k}={v}" for k, v in one.variables), *one.command)
+        lines += ["", f"  {render_argv(words)}"]
+    return lines
+
+
+def record_fitted(target: str, draft: str, found: Sequence[Fitted]) -> dict[str, object]:
+    """The same for programs."""
+    return {
+        "schema": SCHEMA,
+        "target": target,
+        "draft": draft,
+        "engines": [
+            {
+                "engine": one.engine,
+                "version": one.version,
+                "fits": one.fits,
+                "flags": [
+                    {"words": list(choice.words), "reason": choice.reason}
+                    for choice in one.choices
+                    if not choice.is_variable
+                ],
+                "environment": [
+                    {"words": list(choice.words), "reason": choice.reason}
+                    for choice in one.choices
+                    if choice.is_variable
+                ],
+                "command": list(one.command),
+                "doubts": list(one.doubts),
+                "findings": [_record(finding) for finding in one.findings],
+            }
+            for one in found
+        ],
+    }
+
+
+def _record(one: CheckFinding) -> dict[str, object]:
+    return {
+        "id": one.id,
+        "harm": one.harm.value,
+        "message": one.message,
+        "remedy": one.remedy,
+    }
