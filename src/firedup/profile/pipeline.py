@@ -27,6 +27,7 @@ from firedup.core.verdict.judgement import Judgement
 from firedup.core.verdict.lifecycle import Lifecycle, Trigger
 from firedup.core.verdict.liveness import Liveness
 from firedup.core.verdict.outside import Outside
+from firedup.core.verdict.patience import Patience
 from firedup.core.verdict.reader import LogReader
 from firedup.core.verdict.readiness import Readiness
 
@@ -41,6 +42,7 @@ class Pipeline:
     `tail_lines` and `highlight` are for callers that show raw lines. Without `counts_lines` line
     numbers stay None (core/log/numbering.py fills them in from a log that can be read again).
     `log_start`: where the run begins in a log that was there before, and the lines before it.
+    `patience` is another than usual, for times that are made shorter.
     """
 
     def __init__(
@@ -54,11 +56,12 @@ class Pipeline:
         highlight: re.Pattern[str] | None = None,
         counts_lines: bool = True,
         log_start: tuple[int, int] = (0, 0),
+        patience: Patience | None = None,
     ) -> None:
         self._run = run
         self._reader = LogReader(matcher, engine, year, counts_lines=counts_lines, start=log_start)
         self._tail = Tail(tail_lines, highlight, year)
-        self._liveness = Liveness()
+        self._liveness = Liveness(patience)
         self._lifecycle = Lifecycle()
         self._readiness = Readiness(ServerSpec())
         self._outside = Outside()

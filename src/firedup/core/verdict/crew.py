@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from firedup.core.process import Process
 from firedup.core.verdict.motion import Hold, Key, Motion, Motions
-from firedup.core.verdict.patience import GPU_USE_PERCENT, IDLE_SHARE, MIN_CPU_SHARE, SPIN_SHARE
+from firedup.core.verdict.patience import GPU_USE_PERCENT, IDLE_SHARE, MIN_CPU_SHARE
 
 # What holds so much memory is no helper.
 MATTERS_BYTES = 64 << 20
@@ -76,7 +76,7 @@ def find_odd(members: tuple[Member, ...], motions: Motions) -> Odd | None:
     """The ranks that do nothing while as many or more others spin; None when that is not so."""
     ranks = [member for member in members if member.is_rank]
     idle = tuple(member for member in ranks if _is_idle(member, motions))
-    spinning = tuple(member for member in ranks if member.cpu_share >= SPIN_SHARE)
+    spinning = tuple(member for member in ranks if member.motion.is_spinning)
     if not idle or len(idle) + len(spinning) < len(ranks) or len(idle) > len(spinning):
         return None
     since_ns = max(

@@ -53,6 +53,7 @@ class Motion:
     slack_ns: int
     cpu_share: float = 0.0
     read_bytes_per_s: float = 0.0
+    is_spinning: bool = False
     hold: Hold | None = None
     held_ns: int = 0
 
@@ -132,7 +133,10 @@ def _measure(motion: Motion, was: Process, at_ns: int, elapsed_s: float, *, is_f
         motion.moved_ns = at_ns
     if motion.cpu_share >= IDLE_SHARE:
         motion.active_ns = at_ns
-    if motion.cpu_share < SPIN_SHARE:
+    # Where there are too few cores, one that spins waits for its turn.
+    is_kept_waiting = now.state == "R" and motion.cpu_share >= IDLE_SHARE
+    motion.is_spinning = is_kept_waiting or motion.cpu_share >= SPIN_SHARE
+    if not motion.is_spinning:
         motion.slack_ns = at_ns
 
 
