@@ -109,14 +109,14 @@ def find_stillness(look: Look) -> Stall | None:
     """Nothing moves in the whole tree, or CPU time alone does, for too long."""
     motions = look.motions
     others_ns = max(look.log_ns, motions.changed_ns)
-    idle_s = look.seconds(max(others_ns, *(m.moved_ns for m in motions.known.values())))
+    idle_s = look.seconds(max([others_ns, *(m.moved_ns for m in motions.known.values())]))
     used_s = look.seconds(motions.gpu_used_ns)
     quiet = Evidence("sample", f"the log has been silent for {look.seconds(look.log_ns):.0f} s")
     patience_s = look.patience.idle_s(look.stage, look.own_s)
     if idle_s >= patience_s and used_s >= patience_s:
         text = f"no CPU time, reads, page faults or memory growth for {idle_s:.0f} s"
         return Stall.of_all(Evidence("sample", text), quiet, *_doings(look, list(look.members)))
-    spun_s = look.seconds(max(others_ns, *(m.worked_ns for m in motions.known.values())))
+    spun_s = look.seconds(max([others_ns, *(m.worked_ns for m in motions.known.values())]))
     if spun_s >= max(look.patience.spin_s, look.own_s or 0.0):
         message = "CPU time or a GPU is used, and nothing comes of it."
         text = f"no reads, page faults or memory growth for {spun_s:.0f} s"
