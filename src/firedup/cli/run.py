@@ -63,6 +63,7 @@ HOOK_EVENTS = ("ready", "crashed", "stalled", "exited")
 )
 @option.no_wait
 @click.option("--force", is_flag=True, help="Launch even when the checks say it is doomed.")
+@option.skips
 @option.requires
 @option.lost_after
 @option.engine

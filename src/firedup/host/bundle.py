@@ -73,6 +73,7 @@ MODULES = (  # in the order in which they need one another
     "shardindex",
     "checkpoint",
     "slices",
+    "before",
     "main",
 )
 

@@ -68,7 +68,11 @@ async def weigh_target(agent: Agent, run: Run) -> int:
     model = run.spec.model
     if model is None or "://" in model:
         return 0
-    path = posixpath.normpath(posixpath.join(run.manifest.cwd or "/", model))
+    return await weigh(agent, posixpath.normpath(posixpath.join(run.manifest.cwd or "/", model)))
+
+
+async def weigh(agent: Agent, path: str) -> int:
+    """The size of the weights at `path`, a file or a folder; 0 where there are none."""
     try:
         facts = await stat_file(agent, path)
         if facts is None:

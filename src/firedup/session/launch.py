@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import posixpath
 import secrets
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from firedup import __version__
 from firedup.core.error import RefusedError, UsageError
-from firedup.core.model import Finding, ServerSpec
+from firedup.core.model import Finding, ServerSpec, Severity
 from firedup.host.base import OperationError
 from firedup.host.launch import launch_server
 from firedup.host.link import Agent
@@ -25,6 +25,8 @@ from firedup.session.preflight import check_launch
 from firedup.session.recipe import make_recipe
 from firedup.session.registry import Run, find_run
 from firedup.session.variables import fetch_variable_names, variable_paths
+
+Heed = Callable[[Finding], None]
 
 
 def folder_of(agent: Agent, order: Order) -> str:
@@ -56,28 +58,49 @@ def spec_of(order: Order, catalogue: Catalogue, names: Collection[str] = ()) -> 
 
 
 async def refuse_doomed(
-    agent: Agent, catalogue: Catalogue, order: Order, own: Collection[int] = ()
+    agent: Agent,
+    catalogue: Catalogue,
+    order: Order,
+    own: Collection[int] = (),
+    heed: Heed = lambda _: None,
 ) -> None:
-    """RefusedError when the pre-flight speaks against `order`, unless it is to be forced.
+    """RefusedError when the pre-flight finds `order` doomed, unless it is to be forced.
 
     UsageError for a file of variables that cannot be read, forced or not. `own` are processes that
-    will be gone by then, such as those of a server to be restarted.
+    will be gone by then, such as those of a server to be restarted. `heed` is told of what is
+    merely risky.
     """
     names = await fetch_variable_names(agent, order)
     if not order.force:
-        spec, cwd = spec_of(order, catalogue), folder_of(agent, order)
-        name_of(order, spec)
+        found = await find_problems(agent, catalogue, order, own, names)
         host = None if agent.host.is_local else agent.host.name
-        refuse(await check_launch(agent, order, spec, cwd, own, names=names), host)
+        refuse([one for one in found if one.severity is Severity.SEVERE], host)
+        for one in found:
+            heed(one)
 
 
-async def launch(agent: Agent, catalogue: Catalogue, order: Order) -> Run:
+async def find_problems(
+    agent: Agent,
+    catalogue: Catalogue,
+    order: Order,
+    own: Collection[int] = (),
+    names: Collection[str] = (),
+) -> list[Finding]:
+    """What speaks against the launch that `order` asks for, the most severe first."""
+    spec, cwd = spec_of(order, catalogue), folder_of(agent, order)
+    name_of(order, spec)
+    return await check_launch(agent, order, spec, cwd, own, names=names)
+
+
+async def launch(
+    agent: Agent, catalogue: Catalogue, order: Order, heed: Heed = lambda _: None
+) -> Run:
     """Start the server of `order` and return its run, which `watch_run` can follow.
 
     RefusedError when the pre-flight finds it doomed (unless `order.force`), UsageError when the
-    program did not begin.
+    program did not begin. `heed` is told of what the pre-flight finds risky.
     """
-    await refuse_doomed(agent, catalogue, order)
+    await refuse_doomed(agent, catalogue, order, heed=heed)
     names = await fetch_variable_names(agent, order)
     spec, cwd = spec_of(order, catalogue, names), folder_of(agent, order)
     clock = await agent.call("clock")

@@ -32,7 +32,8 @@ class Order:
     `force` launches even when the pre-flight says that it is doomed. `hooks` are (event, command)
     pairs, `notify` addresses that are told of every event. `will_watch` says that whoever launches
     also watches, and knows more of an early end than the server's host. `stage_limits` are how long
-    a stage may last, in seconds by its name; `on_stall` is "report" or "stop".
+    a stage may last, in seconds by its name; `on_stall` is "report" or "stop". `skips` are the
+    checks of the pre-flight that are left out, by their ids.
     """
 
     argv: tuple[str, ...]
@@ -53,6 +54,7 @@ class Order:
     will_watch: bool = False
     stage_limits: tuple[tuple[str, float], ...] = ()
     on_stall: str = "report"
+    skips: tuple[str, ...] = ()
 
 
 def parse_words(words: Sequence[str]) -> tuple[tuple[tuple[str, str], ...], tuple[str, ...]]:

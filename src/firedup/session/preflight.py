@@ -1,9 +1,10 @@
-"""What can be known in a second before a launch: program, ports, paths, whole checkpoints, log."""
+"""What can be known in a few seconds before a launch, from all that it needs on its host."""
 
 from __future__ import annotations
 
+import asyncio
 import posixpath
-from collections.abc import Collection
+from collections.abc import Awaitable, Callable, Collection
 
 from firedup.core.model import Evidence, Finding, Ownership, ServerSpec, Severity
 from firedup.host.file import check_paths, find_program
@@ -12,7 +13,11 @@ from firedup.host.process import fetch_port
 from firedup.session.container import check_container, path_outside
 from firedup.session.fit import check_checkpoints
 from firedup.session.order import Order
+from firedup.session.preflight_host import HOST_CHECKS, Facts, check_host
 
+ALL = "all"
+# The checks by the names by which they are left out.
+CHECKS = ("folder", "program", "container", "ports", "checkpoints", "log", *HOST_CHECKS)
 _NULL = "/dev/null"
 
 
@@ -25,29 +30,54 @@ async def check_launch(
     *,
     names: Collection[str] = (),
 ) -> list[Finding]:
-    """Reasons why the launch is doomed, most telling first; empty when nothing speaks against it.
+    """What speaks against the launch: severe is what dooms it, the rest are warnings.
 
     `cwd` is the absolute folder on the host in which the command will run. `own` are processes that
-    will be gone by then, so that their ports count as free. `names` are variables whose values only
-    the host knows.
+    will be gone by then, so that their ports and GPUs count as free. `names` are variables whose
+    values only the host knows. The checks that `order` skips are left out.
     """
-    found: list[Finding] = []
-    found += await _check_folder(agent, cwd)
-    if order.setup is None and not order.login and "PATH" not in names:
-        found += await _check_program(agent, order, cwd)
-    found += check_container(order.argv)
-    found += await _check_ports(agent, spec, own)
-    checkpoints: dict[str, str] = {}
-    for path, role in ((spec.model, "model"), (spec.draft, "drafter")):
-        outside = path_outside(order.argv, path) if path is not None else None
-        if outside is not None and (local := _local_path(outside, cwd)):
-            exists = (await check_paths(agent, (local,)))[0].exists
+    skips = {*order.skips, *(CHECKS if ALL in order.skips else ())}
+    facts = Facts(agent, order, spec, cwd, frozenset(own), frozenset(names))
+    checkpoints = asyncio.ensure_future(_find_checkpoints(facts))
+    checks: dict[str, Callable[[], Awaitable[list[Finding]]]] = {
+        "folder": lambda: _check_folder(agent, cwd),
+        "program": lambda: _check_program(facts),
+        "container": lambda: _check_container(order),
+        "ports": lambda: _check_ports(agent, spec, own),
+        "checkpoints": lambda: _check_checkpoints(facts, checkpoints),
+        "log": lambda: _check_log(facts),
+        "host": lambda: check_host(facts, checkpoints, skips),
+    }
+    asked = {name: check for name, check in checks.items() if name not in skips}
+    if skips >= set(HOST_CHECKS):
+        asked.pop("host", None)
+    results = await asyncio.gather(*(check() for check in asked.values()))
+    await checkpoints
+    found = [finding for result in results for finding in result]
+    return sorted(found, key=lambda finding: finding.severity is not Severity.SEVERE)
+
+
+async def _check_container(order: Order) -> list[Finding]:
+    return list(check_container(order.argv))
+
+
+async def _find_checkpoints(facts: Facts) -> dict[str, str]:
+    """Where target and drafter lie on the host, by role; without what may be a hub's name."""
+    found = {}
+    for path, role in ((facts.spec.model, "model"), (facts.spec.draft, "drafter")):
+        outside = path_outside(facts.order.argv, path) if path is not None else None
+        if outside is not None and (local := _local_path(outside, facts.cwd)):
+            exists = (await check_paths(facts.agent, (local,)))[0].exists
             if exists or _is_surely_path(outside):
-                checkpoints[role] = local
-    found += await check_checkpoints(agent, order, spec, cwd, checkpoints)
-    if order.log is not None:
-        found += await _check_log(agent, posixpath.join(cwd, order.log))
+                found[role] = local
     return found
+
+
+async def _check_checkpoints(
+    facts: Facts, checkpoints: asyncio.Future[dict[str, str]]
+) -> list[Finding]:
+    paths = await checkpoints
+    return await check_checkpoints(facts.agent, facts.order, facts.spec, facts.cwd, paths)
 
 
 def _local_path(path: str, cwd: str) -> str | None:
@@ -79,9 +109,12 @@ async def _check_folder(agent: Agent, cwd: str) -> list[Finding]:
     ]
 
 
-async def _check_program(agent: Agent, order: Order, cwd: str) -> list[Finding]:
+async def _check_program(facts: Facts) -> list[Finding]:
+    order = facts.order
+    if order.setup is not None or order.login or "PATH" in facts.names:
+        return []
     path = dict(order.env).get("PATH")
-    usable, unusable = await find_program(agent, order.argv[0], path=path, cwd=cwd)
+    usable, unusable = await find_program(facts.agent, order.argv[0], path=path, cwd=facts.cwd)
     if usable is not None:
         return []
     if unusable is not None:
@@ -120,7 +153,10 @@ async def _check_ports(agent: Agent, spec: ServerSpec, own: Collection[int]) -> 
     return found
 
 
-async def _check_log(agent: Agent, path: str) -> list[Finding]:
+async def _check_log(about: Facts) -> list[Finding]:
+    if about.order.log is None:
+        return []
+    agent, path = about.agent, posixpath.join(about.cwd, about.order.log)
     facts = (await check_paths(agent, (path,)))[0]
     if facts.file is not None and facts.file.real_path == _NULL:
         return [

@@ -8,6 +8,7 @@ import sys
 import zlib
 
 from firedup.host.agent.act import Wait, WatchTree, op_members, op_process, op_signal, op_tree
+from firedup.host.agent.before import op_before
 from firedup.host.agent.checkpoint import op_checkpoint
 from firedup.host.agent.file import (
     Read,
@@ -110,6 +111,7 @@ SLOW = {
     "hook": op_hook,
     "variables": in_thread(op_variables),
     "log_files": op_log_files,
+    "before": in_thread(op_before),
     "checkpoint": op_checkpoint,
     "slices": op_slices,
     "tokens": op_tokens,
