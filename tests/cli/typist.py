@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -12,6 +15,7 @@ import pytest
 from leftover import kill_left
 from port import free_port
 
+from firedup.cli import main
 from firedup.testing.program import make_program
 from firedup.testing.script import Http, Script, line
 
@@ -67,13 +71,40 @@ class Shell:
             process.wait()
 
     def run(self, *words: str) -> Outcome:
-        """A command to its end."""
-        return finish(self.start(*words))
+        """A command to its end, within this process: half of what one takes is to begin.
+
+        What is special about a process of its own (signals, terminals, pipes) wants `start`.
+        """
+        with contextlib.chdir(self.folder), captured() as said:
+            status = main(words)
+        return Outcome(status, *said)
 
     def make_server(self, script: Script = READY) -> tuple[str, ...]:
         """The words that start a fake llama-server on a free port."""
         program = make_program(self.folder, "llama-server", script)
         return (str(program), "--port", str(free_port()))
+
+
+@contextlib.contextmanager
+def captured() -> Iterator[list[str]]:
+    """What is written to both outputs within the block, by children as well; filled at its end."""
+    said: list[str] = []
+    with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
+        files = Path(folder, "out"), Path(folder, "err")
+        for number, (name, path) in enumerate(zip(("stdout", "stderr"), files, strict=True), 1):
+            stream = stack.enter_context(path.open("w", encoding="utf-8"))
+            kept = os.dup(number)
+            stack.callback(os.close, kept)
+            stack.callback(os.dup2, kept, number)
+            os.dup2(stream.fileno(), number)
+            stack.callback(setattr, sys, name, getattr(sys, name))
+            setattr(sys, name, stream)
+        try:
+            yield said
+        finally:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            said += [path.read_text(encoding="utf-8") for path in files]
 
 
 def finish(process: subprocess.Popen[str]) -> Outcome:

@@ -70,6 +70,12 @@ def test_a_process_that_was_stopped_by_a_signal_is_stalled_soon() -> None:
     assert liveness.stall(12 * NS, Stage.LOAD_WEIGHTS)
 
 
+def test_samples_that_hold_no_process_call_nothing_stalled_early() -> None:
+    liveness = feed(Sample(0, 0, 0, ()), Sample(NS, 0, 0, ()))
+
+    assert liveness.stall(2 * NS, None) == ()
+
+
 def test_a_growing_log_is_progress() -> None:
     liveness = feed(*(sample(n, log=n * 10) for n in range(400)))
 
