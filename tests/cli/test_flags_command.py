@@ -1,0 +1,67 @@
+"""`firedup flags`: two models in, flags with reasons out."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+from typist import Shell
+
+import firedup.demo
+from tests.drafter.zoo_folder import broken_folders
+
+MODELS = Path(firedup.demo.__file__).parent / "vllm_model"
+PAIR = (str(MODELS / "t8"), str(MODELS / "t8_eagle3"))
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "json.md"
+
+
+def documented(part: str) -> set[str]:
+    table = PAGE.read_text().split(f"<!-- keys: {part} -->\n", 1)[1].split("\n\n", 1)[0]
+    return {
+        key for row in table.splitlines()[2:] for key in re.findall(r"`(\w+)`", row.split("|")[1])
+    }
+
+
+def test_each_flag_stands_with_its_reason_and_the_command_below(shell: Shell) -> None:
+    done = shell.run("flags", *PAIR, "--engine", "sglang", "--tp", "2")
+
+    assert done.status == 0
+    assert "✓ flags for SGLang" in done.out
+    assert re.search(r"--speculative-algorithm EAGLE3\n +EAGLE instead would start", done.out)
+    assert "python3 -m sglang.launch_server" in done.out
+    assert "--tp-size 2" in done.out
+
+
+def test_programs_get_the_keys_that_are_documented(shell: Shell) -> None:
+    done = shell.run("flags", *PAIR, "--json")
+    result = json.loads(done.out)
+
+    assert set(result) == documented("flags")
+    assert [one["engine"] for one in result["engines"]] == ["sglang", "vllm"]
+    for one in result["engines"]:
+        assert set(one) == documented("flags-engine")
+        assert all(set(flag) == {"words", "reason"} for flag in one["flags"])
+
+
+def test_a_version_without_an_engine_is_wrong_use(shell: Shell) -> None:
+    done = shell.run("flags", *PAIR, "--engine-version", "0.5.9")
+
+    assert done.status == 2
+    assert "--engine-version needs --engine" in done.err
+
+
+def test_a_pair_that_fits_nowhere_has_status_1_and_is_called_so(shell: Shell) -> None:
+    target, draft = broken_folders("d2t-ids")
+    done = shell.run("flags", str(target), str(draft), "--engine", "sglang")
+
+    assert done.status == 1
+    assert "✗ this drafter does not fit in SGLang" in done.out
+    assert "silent-loss: d2t holds ids of tokens" in done.out
+
+
+def test_a_drafter_that_is_not_there_is_wrong_use(shell: Shell) -> None:
+    done = shell.run("flags", PAIR[0], "nowhere", "--engine", "vllm")
+
+    assert done.status == 2
+    assert "nowhere" in done.err
