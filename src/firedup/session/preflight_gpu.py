@@ -23,6 +23,7 @@ _SPREADS = (
     "--data-parallel-size",
     "--dp-size",
     "--nnodes",
+    "--distributed-executor-backend",
     "--enable-expert-parallel",
     "--load-format",
     "--quantization",
