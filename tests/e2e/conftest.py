@@ -70,3 +70,36 @@ def user(tmp_path: Path) -> Iterator[User]:
     if names:
         stopped = someone.firedup("stop", *names)
         assert stopped.status == 0, stopped.errors
+
+
+@pytest.fixture
+def vllm(user: User) -> list[str]:
+    """The beginning of a command that serves with the CPU build, which ./dev e2e installs."""
+    folder = os.environ.get("FIREDUP_VLLM")
+    if not folder:
+        pytest.skip(
+            "FIREDUP_VLLM names no folder with a vllm program: ./dev e2e could not install it"
+        )
+    user.env["PATH"] = f"{folder}:{user.env['PATH']}"
+    return ["vllm", "serve"]
+
+
+def serve(user: User, vllm: list[str], model: Path | str, *flags: str, port: int = 0) -> Outcome:
+    """`firedup run --json -- vllm serve MODEL …` with what a small machine needs."""
+    port = port or free_port()
+    small = ["--enforce-eager", "--max-model-len", "512", "--kv-cache-memory-bytes", "64M"]
+    given = {flag for flag in flags if flag.startswith("--")}
+    defaults: list[str] = []
+    for name, value in zip(small[1::2], small[2::2], strict=True):
+        if name not in given:
+            defaults += [name, value]
+    command = [*vllm, str(model), "--host", "127.0.0.1", "--port", str(port), small[0]]
+    words = ["run", "--json", "--name", "e2e", "--timeout", "14m", "--force", "--"]
+    return user.firedup(*words, *command, *defaults, *flags)
+
+
+def speculate(draft: Path | str) -> tuple[str, str]:
+    return (
+        "--speculative-config",
+        f'{{"method":"eagle3","model":"{draft}","num_speculative_tokens":3}}',
+    )

@@ -11,45 +11,12 @@ from pathlib import Path
 import pytest
 
 import firedup.demo
-from tests.e2e.conftest import Outcome, User, free_port
+from tests.e2e.conftest import User, free_port, serve, speculate
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1200)]
 
 MODELS = Path(firedup.demo.__file__).parent / "vllm_model"
 TARGET, DRAFT = MODELS / "t8", MODELS / "t8_eagle3"
-
-
-@pytest.fixture
-def vllm(user: User) -> list[str]:
-    """The beginning of a command that serves with the CPU build, which ./dev e2e installs."""
-    folder = os.environ.get("FIREDUP_VLLM")
-    if not folder:
-        pytest.skip(
-            "FIREDUP_VLLM names no folder with a vllm program: ./dev e2e could not install it"
-        )
-    user.env["PATH"] = f"{folder}:{user.env['PATH']}"
-    return ["vllm", "serve"]
-
-
-def serve(user: User, vllm: list[str], model: Path | str, *flags: str, port: int = 0) -> Outcome:
-    """`firedup run --json -- vllm serve MODEL …` with what a small machine needs."""
-    port = port or free_port()
-    small = ["--enforce-eager", "--max-model-len", "512", "--kv-cache-memory-bytes", "64M"]
-    given = {flag for flag in flags if flag.startswith("--")}
-    defaults: list[str] = []
-    for name, value in zip(small[1::2], small[2::2], strict=True):
-        if name not in given:
-            defaults += [name, value]
-    command = [*vllm, str(model), "--host", "127.0.0.1", "--port", str(port), small[0]]
-    words = ["run", "--json", "--name", "e2e", "--timeout", "14m", "--force", "--"]
-    return user.firedup(*words, *command, *defaults, *flags)
-
-
-def speculate(draft: Path | str) -> tuple[str, str]:
-    return (
-        "--speculative-config",
-        f'{{"method":"eagle3","model":"{draft}","num_speculative_tokens":3}}',
-    )
 
 
 def test_vllm_with_its_drafter_becomes_ready_and_its_acceptance_is_known(
