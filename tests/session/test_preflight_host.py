@@ -16,13 +16,16 @@ from typing import Any
 import pytest
 from workbench import Knowledge
 
+from firedup.core.difference import Launch, compare_launches
 from firedup.core.error import RefusedError
 from firedup.core.model import Finding, ServerSpec, Severity
 from firedup.host.base import local_host
 from firedup.host.file import check_paths
 from firedup.host.link import Agent, open_agent
-from firedup.session.launch import find_problems, refuse_doomed
+from firedup.session.launch import find_problems, refuse_doomed, spec_of
 from firedup.session.order import Order
+from firedup.session.preflight import note_facts
+from firedup.session.preflight_host import Facts
 from firedup.session.preflight_package import check_packages, meets
 from firedup.session.preflight_room import Limits, check_disk, check_memory, check_shared
 
@@ -320,3 +323,28 @@ def test_packages_that_fit_are_not_told() -> None:
 )
 def test_a_version_is_held_against_bounds(version: str, bounds: str, is_met: bool) -> None:
     assert meets(version, bounds) is is_met
+
+
+async def test_what_a_later_start_is_compared_by_is_kept_with_the_run(
+    doctor: Doctor, tmp_path: Path
+) -> None:
+    drafter = tmp_path / "draft"
+    drafter.mkdir()
+    weights = drafter / "model.bin"
+    weights.write_bytes(b"a" * (1 << 20))
+    program = make_environment(tmp_path / "venv", {"sglang": ("0.5.9", []), "torch": ("2.9.1", [])})
+    words = ("serve", "--model-path", "org/model", "--speculative-draft-model-path", str(drafter))
+    order = Order((str(program), *words))
+    spec = spec_of(order, doctor.knowledge.catalogue)
+    facts = Facts(doctor.agent, order, spec, str(tmp_path))
+
+    first = await note_facts(facts)
+    again = await note_facts(facts)
+    weights.write_bytes(b"a" * (1 << 19) + b"b" * (1 << 19))
+    trained = await note_facts(facts)
+    sides = [Launch(order.argv, facts=tuple(one.items())) for one in (first, trained)]
+
+    assert (first["sglang"], first["torch"]) == ("0.5.9", "2.9.1")
+    assert first["kernel"] == os.uname().release
+    assert first == again
+    assert [change.name for change in compare_launches(*sides)] == ["drafter's files"]

@@ -23,13 +23,17 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """What decides how a server starts; `version` is that of its engine, None if not known."""
+    """What decides how a server starts; `version` is that of its engine, None if not known.
+
+    `facts` are pairs of what its host had: versions of packages and driver, digests of files.
+    """
 
     argv: tuple[str, ...]
     env: tuple[tuple[str, str], ...] = ()
     setup: str | None = None
     folder: str | None = None
     version: str | None = None
+    facts: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +62,8 @@ def describe_changes(
 def compare_launches(old: Launch, new: Launch, mentions: Sequence[str] = ()) -> tuple[Change, ...]:
     """Everything that is different between two launches, what `mentions` names first.
 
-    `mentions` are the flags and variables that matter for a failure. A version that is not known
-    on both sides is no change.
+    `mentions` are the flags and variables that matter for a failure. A version or fact that is not
+    known on both sides is no change.
     """
     found = list(describe_changes(dict(old.env), old.argv, dict(new.env), new.argv))
     if old.argv[:1] != new.argv[:1]:
@@ -67,6 +71,8 @@ def compare_launches(old: Launch, new: Launch, mentions: Sequence[str] = ()) -> 
     sides = [("set-up", old.setup, new.setup), ("folder", old.folder, new.folder)]
     if old.version is not None and new.version is not None:
         sides.append((VERSION, old.version, new.version))
+    facts = dict(new.facts)
+    sides += [(name, value, facts[name]) for name, value in old.facts if name in facts]
     found += [Change(name, before, after) for name, before, after in sides if before != after]
     wanted = {_spell(word) for word in mentions}
     return tuple(sorted(found, key=lambda change: _spell(change.name) not in wanted))

@@ -21,7 +21,8 @@ from firedup.profile.schema import Catalogue
 from firedup.session.container import name_container, order_container
 from firedup.session.fate import tell_fate
 from firedup.session.order import Order, check_name
-from firedup.session.preflight import check_launch
+from firedup.session.preflight import check_launch, note_facts
+from firedup.session.preflight_host import Facts
 from firedup.session.recipe import make_recipe
 from firedup.session.registry import Run, find_run
 from firedup.session.variables import fetch_variable_names, variable_paths
@@ -130,6 +131,7 @@ async def launch(
         node=place.rank if place else 0,
         container=order_container(order.argv, catalogue),
         notes=tell_fate(agent.host),
+        facts=await note_facts(Facts(agent, order, spec, cwd, names=frozenset(names))),
     )
     try:
         await launch_server(agent, manifest, will_watch=order.will_watch)

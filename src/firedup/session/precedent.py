@@ -46,7 +46,13 @@ async def find_precedent(agent: Agent, run: Run) -> Precedent | None:
 
 def launch_of(manifest: Manifest) -> Launch:
     """What `manifest` says that a server was launched with."""
-    return Launch(manifest.argv, tuple(manifest.env.items()), manifest.setup, manifest.cwd or None)
+    return Launch(
+        manifest.argv,
+        tuple(manifest.env.items()),
+        manifest.setup,
+        manifest.cwd or None,
+        facts=tuple(manifest.facts.items()),
+    )
 
 
 def compare_runs(

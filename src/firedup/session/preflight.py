@@ -13,7 +13,7 @@ from firedup.host.process import fetch_port
 from firedup.session.container import check_container, path_outside
 from firedup.session.fit import check_checkpoints
 from firedup.session.order import Order
-from firedup.session.preflight_host import HOST_CHECKS, Facts, check_host
+from firedup.session.preflight_host import HOST_CHECKS, Facts, check_host, fetch_facts
 
 ALL = "all"
 # The checks by the names by which they are left out.
@@ -55,6 +55,12 @@ async def check_launch(
     await checkpoints
     found = [finding for result in results for finding in result]
     return sorted(found, key=lambda finding: finding.severity is not Severity.SEVERE)
+
+
+async def note_facts(facts: Facts) -> dict[str, str]:
+    """What the manifest keeps of the host for comparing a later start with this one."""
+    drafter = (await _find_checkpoints(facts)).get("drafter")
+    return await fetch_facts(facts, drafter)
 
 
 async def _check_container(order: Order) -> list[Finding]:

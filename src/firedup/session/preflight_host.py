@@ -54,6 +54,23 @@ async def look_before(
     return {}
 
 
+async def fetch_facts(facts: Facts, drafter: str | None) -> dict[str, str]:
+    """Versions of kernel, driver and packages, and a digest of the drafter at the path `drafter`.
+
+    What a later start is compared by; what cannot be known is left out.
+    """
+    before = await look_before(facts, digests=[drafter] if drafter else [])
+    packages = before.get("packages") or {}
+    digest = (before.get("digests") or {}).get(drafter)
+    known = {
+        "kernel": before.get("kernel"),
+        "driver": before.get("driver"),
+        **{name: packages[name].get("version") for name in PACKAGES if name in packages},
+        "drafter's files": digest,
+    }
+    return {name: str(value) for name, value in known.items() if value}
+
+
 async def check_host(
     facts: Facts, checkpoints: asyncio.Future[dict[str, str]], skips: Collection[str]
 ) -> list[Finding]:
