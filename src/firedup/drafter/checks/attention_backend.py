@@ -17,7 +17,9 @@ from firedup.drafter.tell import config_evidence
 
 ID = "attention-backend-inherited"
 # Backends of SGLang that serve latent attention and nothing else.
-LATENT = frozenset({"trtllm_mla", "flashmla", "cutlass_mla", "tokenspeed_mla", "nsa", "dsa"})
+LATENT = frozenset(
+    {"trtllm_mla", "flashmla", "cutlass_mla", "cutedsl_mla", "tokenspeed_mla", "nsa", "dsa", "dsv4"}
+)
 
 
 def needs_own_backend(case: Case) -> bool:
