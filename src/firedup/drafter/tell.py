@@ -8,7 +8,7 @@ from firedup.core.checked import Consequence, Harm
 from firedup.core.model import Evidence
 from firedup.drafter.checkpoint import Checkpoint, Tensor
 
-SHOWN = 6  # of a list; the rest is counted
+SHOWN = 4  # of a list; the rest is counted
 
 
 def shape_text(shape: Iterable[int]) -> str:
@@ -33,6 +33,8 @@ def tensor_evidence(checkpoint: Checkpoint, tensor: Tensor, more: str = "") -> E
 
 def config_evidence(checkpoint: Checkpoint, key: str, value: object) -> Evidence:
     """One key of config.json and its value; None = it is not there."""
+    if isinstance(value, bool):
+        value = str(value).lower()  # as JSON has it
     said = "is not there" if value is None else f"is {value}"
     return Evidence("file", f"{file_of(checkpoint, 'config.json')}: {key} {said}")
 
@@ -42,6 +44,18 @@ def some(items: Iterable[object]) -> str:
     listed = [str(item) for item in items]
     more = len(listed) - SHOWN
     return ", ".join(listed[:SHOWN]) + (f" and {more} more" if more > 0 else "")
+
+
+def under(names: Iterable[str]) -> str:
+    """The first few of many names, without the beginning that all share, which is told once."""
+    listed = list(names)
+    begin = min(listed, default="")
+    while begin and not all(name.startswith(begin) for name in listed):
+        begin = begin.rstrip(".").rpartition(".")[0]
+        begin += "." * bool(begin)
+    if len(listed) < 2 or not begin.endswith("."):
+        return f": {some(listed)}"
+    return f" under {begin.rstrip('.')}: {some(name.removeprefix(begin) for name in listed)}"
 
 
 def sglang(harm: Harm, text: str, versions: str = "") -> Consequence:

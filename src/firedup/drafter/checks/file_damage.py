@@ -44,7 +44,8 @@ def _finding(
     count = f"{len(damages)} files" if len(damages) > 1 else "A file"
     verb = "are" if len(damages) > 1 else "is"
     if ident == "lfs-pointer":
-        message = f"{count} of the {whose} {verb} Git LFS pointers, not weights."
+        what = "Git LFS pointers" if len(damages) > 1 else "a Git LFS pointer"
+        message = f"{count} of the {whose} {verb} {what}, not weights."
         remedy = "Run `git lfs pull` in the folder, or download the files from the hub again."
     else:
         message = f"{count} of the {whose} {verb} damaged or incomplete."

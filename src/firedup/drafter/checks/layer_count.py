@@ -37,7 +37,7 @@ def check(case: Case) -> Iterator[CheckFinding]:
         ID,
         Harm.SILENT_LOSS,
         "draft",
-        f"config.json says {said} layers, the files hold {found}.",
+        f"config.json says {said} layer{'s' * (said != 1)}, the files hold {found}.",
         (
             config_evidence(case.draft, "num_hidden_layers", said),
             Evidence("file", f"{file_of(case.draft, '')}: layers.0 to layers.{found - 1}"),

@@ -15,7 +15,7 @@ from firedup.drafter.canonical import canonical_name
 from firedup.drafter.case import Case
 from firedup.drafter.expected import expected_tensors, held, is_split
 from firedup.drafter.rename import renames_of
-from firedup.drafter.tell import everywhere, file_of, shape_text, some
+from firedup.drafter.tell import everywhere, file_of, shape_text, under
 
 ID = "tensor-missing"
 # What other checks say with more words.
@@ -55,7 +55,7 @@ def check(case: Case) -> Iterator[CheckFinding]:
         ID,
         Harm.SILENT_LOSS,
         "draft",
-        f"{count} missing: {some(missing)}.",
+        f"{count} missing{under(missing)}.",
         tuple(evidence),
         everywhere(Harm.SILENT_LOSS, "starts without a word; the tensor keeps its initial values")[
             :2

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from firedup.core.checked import CheckFinding, Harm
 from firedup.drafter.case import Case
 from firedup.drafter.rename import renames_of, unknown_tensors
-from firedup.drafter.tell import llama_cpp, sglang, some, tensor_evidence, vllm
+from firedup.drafter.tell import llama_cpp, sglang, tensor_evidence, under, vllm
 
 ID = "tensor-unknown"
 
@@ -35,7 +35,7 @@ def check(case: Case) -> Iterator[CheckFinding]:
         ID,
         Harm.RISK,
         "draft",
-        f"{count} that engines do not read: {some(t.name for t in unknown)}.",
+        f"{count} that engines do not read{under(t.name for t in unknown)}.",
         evidence,
         (
             sglang(Harm.NOTE, "reads names with `model.` before them like those without")

@@ -20,6 +20,10 @@ IDS = {
     "values-all-zero": "Weights of the drafter are zero throughout.",
     "norms-never-trained": "All norms of the drafter hold exactly what they are initialised with.",
 }
+# What is said of one tensor, and of several.
+_BROKEN = ("holds NaN or infinity", "hold NaN or infinity")
+_EMPTY = ("is zero in all that was read", "are zero in all that was read")
+_ONES = ("holds 1.0 throughout", "hold 1.0 throughout")
 _MAPS = frozenset({"d2t", "t2d"})
 
 
@@ -35,16 +39,16 @@ def check(case: Case) -> Iterator[CheckFinding]:
             values[name] = list(rows.values())
     broken = [name for name, rows in values.items() if not all(map(_is_finite, rows))]
     if broken:
-        yield _finding(case, "values-not-finite", broken, "hold NaN or infinity")
+        yield _finding(case, "values-not-finite", broken, _BROKEN)
     empty = [name for name in values if name not in broken and _is_empty(name, values[name])]
     if empty:
-        yield _finding(case, "values-all-zero", empty, "are zero in all rows that were read")
+        yield _finding(case, "values-all-zero", empty, _EMPTY)
     norms = [name for name in values if name.endswith("norm.weight") and name not in broken]
     if len(norms) > 1 and all(set(values[name][0]) == {1.0} for name in norms):
-        yield _finding(case, "norms-never-trained", norms, "hold 1.0 throughout")
+        yield _finding(case, "norms-never-trained", norms, _ONES)
 
 
-def _finding(case: Case, ident: str, names: list[str], what: str) -> CheckFinding:
+def _finding(case: Case, ident: str, names: list[str], what: tuple[str, str]) -> CheckFinding:
     tensors = [tensor for name in names[:6] if (tensor := held(case, name)) is not None]
     evidence = tuple(tensor_evidence(case.draft, tensor) for tensor in tensors)
     is_sure = ident != "norms-never-trained"
@@ -53,7 +57,7 @@ def _finding(case: Case, ident: str, names: list[str], what: str) -> CheckFindin
         ident,
         harm,
         "draft",
-        f"{some(names)} {what}.",
+        f"{some(names)} {what[0] if len(names) == 1 else what[1]}.",
         evidence or (Evidence("file", f"{case.draft.path}: {names[0]}"),),
         everywhere(harm, "starts; what these weights feed proposes nothing of use"),
         "Export the drafter again from a checkpoint of its training."
