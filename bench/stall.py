@@ -16,9 +16,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bench.stall_vllm import Stopped, play_vllm, tell
 from firedup.core.event import Begun, LogData, Sample
 from firedup.core.model import Explanation, ServerSpec, Stage, Verdict
-from firedup.core.verdict.patience import Patience
+from firedup.core.verdict.patience import STOPPED_PATIENCE_S, Patience
 from firedup.host.base import local_host
 from firedup.host.link import Agent, open_agent
 from firedup.host.process import watch_tree
@@ -117,10 +118,12 @@ def main(argv: list[str]) -> Result:
     parser.add_argument(
         "--only", metavar="WORD", default="", help="scenes that have it in the name"
     )
+    parser.add_argument("--no-vllm", action="store_true", help="leave out the real vLLM")
     asked = parser.parse_args(argv)
     scenes = [scene for scene in SCENES if asked.only in scene.name]
     outcomes = asyncio.run(_play_all(scenes, asked.seconds, asked.at_once))
-    return _conclude(scenes, outcomes, asked.seconds)
+    stopped = () if asked.only or asked.no_vllm else tuple(play_vllm())
+    return _conclude(scenes, outcomes, asked.seconds, stopped)
 
 
 async def _play_all(scenes: list[Scene], seconds: float, at_once: int) -> list[Outcome]:
@@ -230,7 +233,9 @@ def _is_right(scene: Scene, outcome: Outcome) -> bool:
     return named == set(scene.guilty)
 
 
-def _conclude(scenes: list[Scene], outcomes: list[Outcome], seconds: float) -> Result:
+def _conclude(
+    scenes: list[Scene], outcomes: list[Outcome], seconds: float, stopped: tuple[Stopped, ...]
+) -> Result:
     rows = [f"times {SCALE:g} as long as in earnest; what is no stall is watched for {seconds:g} s"]
     rows.append(f"{'':34}{'patience':>9}{'said after':>11}  said")
     wrong = false = late = 0
@@ -245,13 +250,20 @@ def _conclude(scenes: list[Scene], outcomes: list[Outcome], seconds: float) -> R
         words = outcome.words or "nothing: it loads, or serves"
         mark = "" if is_right else "WRONG: "
         rows.append(f"{scene.name:34}{within:>9}{after:>11}  {mark}{words[:90]}")
+    for worker in stopped:
+        rows.append(tell(worker))
+        wrong += not worker.is_right
+        late += (worker.seconds or 1e9) > STOPPED_PATIENCE_S + SLACK_S
+    if not stopped:
+        rows.append("no vLLM was asked: not installed (see ./dev e2e), or left out")
     real = sum(scene.finding is not None for scene in scenes)
     return {
         "figures": {
             "scale": SCALE,
             "loads": len(scenes) - real,
             "false_stalls": false,
-            "stalls": real,
+            "stalls": real + len(stopped),
+            "vllm_workers_stopped": len(stopped),
             "missed_or_misnamed": wrong,
             "late": late,
         },
