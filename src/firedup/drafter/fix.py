@@ -17,7 +17,7 @@ from firedup.drafter.canonical import canonical_name
 from firedup.drafter.case import Case
 from firedup.drafter.judge import judge
 from firedup.drafter.pair import Question, open_case, split_place
-from firedup.drafter.repair import Repair, plan_repair
+from firedup.drafter.repair import REMOVED, Repair, plan_repair
 from firedup.drafter.rewrite import NewTensor, mask_tensor, offsets_tensor, rewrite
 
 _INDEX = "model.safetensors.index.json"
@@ -168,8 +168,13 @@ def _changed(config: Any, repair: Repair) -> Any:
     for path, value in repair.config.items():
         place = changed
         for key in path[:-1]:
+            if not isinstance(place.get(key), dict):
+                place[key] = {}
             place = place[key]
-        place[path[-1]] = value
+        if value is REMOVED:
+            place.pop(path[-1], None)
+        else:
+            place[path[-1]] = value
     return changed
 
 

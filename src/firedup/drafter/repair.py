@@ -14,6 +14,7 @@ from firedup.drafter.checks.layer_names import layers_by_number
 from firedup.drafter.checks.lost_flag import lost_flags
 from firedup.drafter.config import inner
 from firedup.drafter.expected import held
+from firedup.drafter.placed import place_of_ids
 from firedup.drafter.rename import FIRST_LAYER, MIDLAYER, renames_of
 from firedup.drafter.tell import some
 from firedup.drafter.vocabmap import holds_ids
@@ -21,6 +22,7 @@ from firedup.drafter.vocabmap import holds_ids
 _NESTED = "transformer_layer_config"
 _EAGLE = "eagle_config"
 Key = tuple[str, ...]
+REMOVED = object()  # in place of a value: the key goes
 
 
 @dataclass(slots=True)
@@ -144,6 +146,15 @@ def _no_map(case: Case, repair: Repair) -> None:
     repair.done.append("d2t and t2d left out: all tokens are drafted")
 
 
+def _layer_ids(case: Case, repair: Repair) -> None:
+    ids, old, new = case.draft_facts.layer_ids, case.draft_facts.layer_ids_key, place_of_ids(case)
+    if ids is None or old is None or new is None:
+        return
+    repair.config[tuple(new.split("."))] = list(ids)
+    repair.config[tuple(old.split("."))] = REMOVED
+    repair.done.append(f"config.json: {new} = {list(ids)} (was {old})")
+
+
 _MENDERS: Mapping[str, Callable[[Case, Repair], None]] = {
     "vocab-size-differs": _vocab,
     "draft-vocab-size-wrong": _draft_vocab,
@@ -159,4 +170,5 @@ _MENDERS: Mapping[str, Callable[[Case, Repair], None]] = {
     "d2t-missing": _from_mask,
     "t2d-differs": _mask,
     "d2t-not-needed": _no_map,
+    "layer-ids-not-read": _layer_ids,
 }

@@ -21,6 +21,7 @@ from firedup.drafter.consequence import (
 )
 from firedup.drafter.expected import streams_of
 from firedup.drafter.known import engines
+from firedup.drafter.placed import place_of_ids
 from firedup.drafter.tell import config_evidence
 from firedup.drafter.trained import trained_states
 
@@ -108,4 +109,5 @@ def _unread(case: Case, layers: int) -> Iterator[CheckFinding]:
         ),
         as_asked(case, found),
         f"Write them under eagle_config.{KEY} for SGLang, and under {KEY} for vLLM.",
+        fixable=place_of_ids(case) is not None,
     )
