@@ -62,7 +62,7 @@ async def test_what_is_not_there_is_said() -> None:
 async def test_a_model_in_the_cache_of_the_hub_is_found_by_its_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    target, draft = good_folders("speculators")
+    target, draft = good_folders("eagle-repository")
     folder = tmp_path / "models--org--draft"
     (folder / "refs").mkdir(parents=True)
     (folder / "refs" / "main").write_text("abc123")
