@@ -174,6 +174,7 @@ def test_the_architecture_must_be_one_that_the_engine_knows(
 def test_the_nested_format_is_for_vllm_alone() -> None:
     assert harm_of(pair(draft=NESTED, engine="sglang"), "drafter-architecture-unknown") == "crash"
     assert harm_of(pair(draft=NESTED, engine="vllm"), "drafter-architecture-unknown") is None
+    assert harm_of(pair(draft=NESTED), "drafter-architecture-unknown") == "risk"
 
 
 def test_captured_layers_are_told_for_each_engine_and_version() -> None:

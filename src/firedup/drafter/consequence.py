@@ -82,10 +82,16 @@ def worst_of(found: tuple[Consequence, ...], default: Harm) -> Harm:
 
 
 def as_asked(case: Case, found: Iterable[Consequence]) -> tuple[Consequence, ...]:
-    """The same; without a version what only older ones do is a risk, since it may not happen."""
+    """The same; what another engine, or a newer version, does not do is a risk when none is named.
+
+    The files alone do not show then whether it happens.
+    """
+    known = tuple(found)
+    has_way_out = case.engine is None and not {"sglang", "vllm"} <= {one.engine for one in known}
     return tuple(
         replace(one, harm=Harm.RISK)
-        if case.version is None and one.harm.rank < Harm.RISK.rank and read_range(one.versions)[1]
+        if one.harm.rank < Harm.RISK.rank
+        and (has_way_out or (case.version is None and read_range(one.versions)[1]))
         else one
-        for one in found
+        for one in known
     )
