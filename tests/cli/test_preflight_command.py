@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from firedup.cli import main
-from firedup.cli.option import PREFLIGHT_CHECKS
+from firedup.cli.checks import PREFLIGHT_CHECKS
 from firedup.session.preflight import ALL, CHECKS
 
 

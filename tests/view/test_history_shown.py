@@ -15,6 +15,7 @@ from firedup.view.history import (
     render_history,
 )
 from firedup.view.paper import Paper
+from tests.view.test_record import documented
 
 AT_NS = 1_764_417_600_000_000_000
 
@@ -74,6 +75,8 @@ def test_as_json_a_start_has_its_stages_and_a_secret_is_none_of_the_changes():
     (told,) = record_history([GOOD])["starts"]
     changed = record_changes(GOOD, BAD, [Change("HF_TOKEN", "hf_one", "hf_two")])
 
+    assert set(told) == documented("start")
+    assert set(record_history([])) == documented("history")
     assert told["stages"][1] == {"stage": "load-weights", "began_s": 4, "seconds": 313.0}
     assert (told["verdict"], told["ready_after_s"]) == ("ready", 322.0)
     assert "hf_" not in str(changed["changes"])

@@ -22,22 +22,6 @@ _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 LONGEST_S = 36_500 * _SECONDS["d"]
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 HOST_VARIABLE = "FIREDUP_HOST"
-# As firedup.session.preflight has them, which takes long to import.
-PREFLIGHT_CHECKS = (
-    "folder",
-    "program",
-    "container",
-    "ports",
-    "checkpoints",
-    "log",
-    "disk",
-    "shared-memory",
-    "memory",
-    "gpus",
-    "packages",
-    "left-behind",
-    "all",
-)
 _PLACES = "box or user@ip (SSH), docker:NAME, k8s:NS/POD, slurm:JOB, or ssh:box,docker:NAME"
 
 
@@ -275,18 +259,6 @@ def until(command: _F) -> _F:
         type=click.Choice(["ready", "exit"]),
         default="ready",
         help="Watch until it is ready (or has failed), or until it ends.",
-    )(command)
-
-
-def skips(command: _F) -> _F:
-    """`--skip-check`."""
-    return click.option(
-        "--skip-check",
-        "skips",
-        multiple=True,
-        type=click.Choice(PREFLIGHT_CHECKS),
-        metavar="CHECK",
-        help=f"Leave out this check before the launch: {', '.join(PREFLIGHT_CHECKS)}.",
     )(command)
 
 

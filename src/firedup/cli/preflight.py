@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from firedup.cli import option
+from firedup.cli import checks, option
 from firedup.cli.command import command as make_command
 
 
@@ -33,7 +33,7 @@ from firedup.cli.command import command as make_command
     "--cwd", metavar="DIR", help="The server's folder; else this one, on a host the home there."
 )
 @click.option("--log", metavar="PATH", help="Where its output is to go; else the run folder.")
-@option.skips
+@checks.skips
 @option.engine
 @option.host
 @option.profiles

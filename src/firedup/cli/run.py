@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from firedup.cli import asking, nodeoption, option, stalling
+from firedup.cli import asking, checks, nodeoption, option, stalling
 from firedup.cli.command import command as make_command
 from firedup.cli.notify import Address
 
@@ -63,7 +63,7 @@ HOOK_EVENTS = ("ready", "crashed", "stalled", "exited")
 )
 @option.no_wait
 @click.option("--force", is_flag=True, help="Launch even when the checks say it is doomed.")
-@option.skips
+@checks.skips
 @option.requires
 @option.lost_after
 @option.engine

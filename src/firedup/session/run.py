@@ -202,19 +202,21 @@ def _add_feeders(watch: Watch, catalogue: Catalogue, run: Run, begun: Begun, sin
 
     has_looked_back = asyncio.Event()
 
-    async def foresee(agent: Agent) -> None:
-        if watch.forecaster is None and not watch.pipeline.is_log_ready:
-            known = await make_forecaster(agent, run)
-            watch.forecaster = known if agent.is_alive else None
-
     async def look_back(agent: Agent) -> None:
         watch.precedent = watch.precedent or await find_precedent(agent, run)
         has_looked_back.set()
 
-    watch.feeders += [take_samples, take_end, look_back, foresee]
+    watch.feeders += [take_samples, take_end, look_back, partial(_foresee, watch, run)]
     if watch.teller is not None:
         watch.feeders.append(partial(attend_run, run.label.id))
     _ask(watch, catalogue, run, begun, server)
+
+
+async def _foresee(watch: Watch, run: Run, agent: Agent) -> None:
+    """Let the watch say how long the start still takes, once earlier ones have been read."""
+    if watch.forecaster is None and not watch.pipeline.is_log_ready:
+        known = await make_forecaster(agent, run)
+        watch.forecaster = known if agent.is_alive else None
 
 
 def _ask(
