@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import cached_property
 
 import re2
 
 from firedup.core.model import Line
 from firedup.core.rule import Hit, Role, Rule
 from firedup.profile.regex import Expression
-from firedup.profile.scan import Blobs, make_filter, make_scanner
+from firedup.profile.scan import Blobs, LineFilter, make_filter, make_search
 from firedup.profile.schema import Catalogue
 
 # A kind is asked for only where an exception is named: few lines do, and openers find them all.
@@ -36,23 +37,21 @@ class CatalogueMatcher:
         self._rules = tuple(rule for rule in rules if rule.role is not Role.KIND)
         self._kinds = tuple(rule for rule in rules if rule.role is Role.KIND)
         self._compiled: dict[str, re2._Regexp] = {}
-        patterns = [rule.pattern for rule in self._rules]
-        self._filter = make_filter(patterns, blobs, uses_hyperscan=uses_hyperscan)
-        self._gauge_literals = tuple(
-            dict.fromkeys(rule.literal.encode() for rule in rules if rule.literal)
-        )
-        scanned = [rule.pattern for rule in self._rules if rule.role is not Role.GAUGE]
-        self._scanner = make_scanner(
-            [*scanned, *openers],
+        gauges = [(n, rule) for n, rule in enumerate(self._rules) if rule.role is Role.GAUGE]
+        self._gauges = [(n, (rule.literal or "").encode()) for n, rule in gauges]
+        self._scanned = [n for n, rule in enumerate(self._rules) if rule.role is not Role.GAUGE]
+        self._scanner, self._filter = make_search(
+            [*(self._rules[n].pattern for n in self._scanned), *openers],
             blobs,
-            usual=[text for rule in rules if rule.role is Role.GAUGE for text in rule.matches],
+            usual=[text for _, rule in gauges for text in rule.matches],
             uses_hyperscan=uses_hyperscan,
         )
+        self._blobs, self._uses_hyperscan = blobs, uses_hyperscan
 
     @property
     def gauge_literals(self) -> tuple[bytes, ...]:
         """Texts of which every gauge line holds one."""
-        return self._gauge_literals
+        return tuple(dict.fromkeys(literal for _, literal in self._gauges if literal))
 
     def scan(self, block: bytes) -> list[int]:
         """Positions in `block`, ascending, at least one in each record that matters."""
@@ -61,21 +60,30 @@ class CatalogueMatcher:
     def match(self, line: Line) -> tuple[Hit, ...]:
         """All rules that what was written meets, in the order of the rules given; kinds last."""
         data = line.written.encode(errors="replace")
-        rules = [self._rules[index] for index in self._filter.candidates(data)]
+        count = len(self._scanned)
+        found = [self._scanned[n] for n in self._filter.candidates(data) if n < count]
+        if gauges := [n for n, literal in self._gauges if literal in data]:
+            found = sorted([*found, *gauges])
+        rules = [self._rules[n] for n in found]
         if _NAMED.search(data):
-            rules += self._kinds
+            rules += [self._kinds[n] for n in self._kind_filter.candidates(data)]
         hits = []
         for rule in rules:
-            found = self._regexp(rule.pattern).search(data)
-            if found is None:
+            match = self._regexp(rule.pattern).search(data)
+            if match is None:
                 continue
             captures = {
                 name.decode(): value.decode(errors="replace")
-                for name, value in found.groupdict().items()
+                for name, value in match.groupdict().items()
                 if value is not None
             }
             hits.append(Hit(rule, line, captures))
         return tuple(hits)
+
+    @cached_property
+    def _kind_filter(self) -> LineFilter:
+        patterns = [rule.pattern for rule in self._kinds]
+        return make_filter(patterns, self._blobs, uses_hyperscan=self._uses_hyperscan)
 
     def _regexp(self, pattern: str) -> re2._Regexp:
         if pattern not in self._compiled:

@@ -137,15 +137,15 @@ class HyperscanScanner:
         found.sort()
         return found
 
-    def ids(self, text: bytes) -> list[int]:
-        """The numbers of the patterns that `text` meets, ascending."""
+    def candidates(self, line: bytes) -> list[int]:
+        """The numbers of the patterns that `line` meets, ascending."""
         found: set[int] = set()
         note = found.add
 
         def on_match(number: int, _start: int, _end: int, _flags: int, _context: object) -> None:
             note(number)
 
-        self.database.scan(text, match_event_handler=on_match)
+        self.database.scan(line, match_event_handler=on_match)
         return sorted(found)
 
 

@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Protocol
 
 from firedup.profile.piece import as_pieces
@@ -27,6 +28,8 @@ _ALWAYS_CHEAP = 16
 # Where pieces are more frequent than this, the whole block is worth a closer look.
 _BYTES_PER_PIECE = 1024
 _ALWAYS_FEW = 16
+# From so many lines on, the patterns themselves are worth loading: they leave fewer candidates.
+_MANY_LINES = 256
 
 
 class Blobs(Protocol):
@@ -46,29 +49,62 @@ class Scanner(Protocol):
         """Ascending positions, at least one in each record that any pattern matches."""
 
 
+class Databases:
+    """What Hyperscan makes of a list of patterns, each form when it is first needed.
+
+    Their members raise HyperscanMissingError, or ValueError where Hyperscan refuses a pattern.
+    """
+
+    def __init__(self, patterns: Sequence[str], blobs: Blobs | None) -> None:
+        self._patterns = patterns
+        self._blobs = blobs
+
+    @cached_property
+    def coarse(self) -> HyperscanScanner:
+        """The fixed texts of the patterns: needs no warming up, as an automaton does."""
+        return self._kept("coarse", (), lambda: [Expression(p).coarse for p in self._patterns])
+
+    @cached_property
+    def exact(self) -> HyperscanScanner:
+        """The patterns themselves; `coarse` where one is refused, since more finds do no harm."""
+        try:
+            return self._kept(
+                "for_blocks", (), lambda: [Expression(p).for_blocks for p in self._patterns]
+            )
+        except ValueError:
+            return self.coarse
+
+    def pieces(self, usual: Sequence[str]) -> HyperscanScanner:
+        """A few short texts of which each match holds one, and of which `usual` lines hold none."""
+        return self._kept("pieces", usual, lambda: as_pieces(self._patterns, usual))
+
+    def _kept(
+        self, kind: str, usual: Sequence[str], rewrite: Callable[[], list[bytes]]
+    ) -> HyperscanScanner:
+        # The database is looked up before any pattern is read: reading hundreds takes its time.
+        digest = hashlib.sha256("\0".join([*self._patterns, *usual]).encode()).hexdigest()[:32]
+        name = f"patterns-{kind}-{FORM}-{digest}"
+        stored = self._blobs.get(name) if self._blobs else None
+        if stored is not None and (loaded := load_hyperscan(stored)) is not None:
+            return loaded
+        scanner = compile_hyperscan(rewrite())
+        if self._blobs:
+            self._blobs.put(name, store_hyperscan(scanner))
+        return scanner
+
+
 class TwoPassScanner:
     """Looks for the fixed texts of all patterns, and for the patterns where those are common."""
 
-    def __init__(
-        self, coarse: HyperscanScanner, make_exact: Callable[[], HyperscanScanner]
-    ) -> None:
-        self._coarse = coarse
-        self._make_exact = make_exact
-        self._exact: HyperscanScanner | None = None
+    def __init__(self, databases: Databases) -> None:
+        self._coarse = databases.coarse
+        self._databases = databases
 
     def scan(self, block: bytes) -> list[int]:
         """Positions as Scanner promises."""
         limit = _ALWAYS_CHEAP + int(len(block) / 1024 * _CHEAP_PER_KIB)
         found = self._coarse.scan(block, limit)
-        return self._exactly().scan(block) or [] if found is None else found
-
-    def _exactly(self) -> HyperscanScanner:
-        if self._exact is None:
-            try:
-                self._exact = self._make_exact()
-            except ValueError:  # a pattern it refuses: more finds than needed are no harm
-                self._exact = self._coarse
-        return self._exact
+        return self._databases.exact.scan(block) or [] if found is None else found
 
 
 class PieceScanner:
@@ -129,15 +165,18 @@ class LineFilter(Protocol):
         """Numbers of patterns, ascending: all that the line meets, perhaps more."""
 
 
-class CoarseFilter:
-    """Candidates by the fixed texts of the patterns; needs no warming up, as an automaton does."""
+class DatabaseFilter:
+    """Candidates by the fixed texts of the patterns, and by the patterns once lines are many."""
 
-    def __init__(self, coarse: HyperscanScanner) -> None:
-        self._coarse = coarse
+    def __init__(self, databases: Databases) -> None:
+        self._databases = databases
+        self._asked = 0
 
     def candidates(self, line: bytes) -> Sequence[int]:
         """Numbers as LineFilter promises."""
-        return self._coarse.ids(line)
+        self._asked += 1
+        are_many = self._asked > _MANY_LINES
+        return (self._databases.exact if are_many else self._databases.coarse).candidates(line)
 
 
 class SetFilter:
@@ -151,58 +190,34 @@ class SetFilter:
         return sorted(self._set.Match(line) or ())
 
 
-def make_scanner(
+def make_search(
     patterns: Sequence[str],
     blobs: Blobs | None = None,
     *,
     usual: Sequence[str] = (),
     uses_hyperscan: bool = True,
-) -> Scanner:
-    """The fastest scanner that this machine has; compiled patterns are kept in `blobs`.
+) -> tuple[Scanner, LineFilter]:
+    """The fastest search for `patterns` that this machine has, in blocks and in single lines.
 
-    `usual` are lines that logs are full of; only the speed depends on them.
+    Compiled patterns are kept in `blobs`. `usual` are lines that logs are full of; only the speed
+    depends on them.
     """
     if uses_hyperscan and patterns:
         with contextlib.suppress(HyperscanMissingError, ValueError):
-            coarse = _database(patterns, "coarse", blobs)
-            closer = TwoPassScanner(coarse, lambda: _database(patterns, "for_blocks", blobs))
-            return PieceScanner(_pieces(patterns, usual, blobs), closer)
-    return SetScanner([Expression(pattern) for pattern in patterns])
+            databases = Databases(patterns, blobs)
+            pieces = PieceScanner(databases.pieces(usual), TwoPassScanner(databases))
+            return pieces, DatabaseFilter(databases)
+    return SetScanner([Expression(pattern) for pattern in patterns]), SetFilter(patterns)
 
 
 def make_filter(
     patterns: Sequence[str], blobs: Blobs | None = None, *, uses_hyperscan: bool = True
 ) -> LineFilter:
-    """The fastest filter that this machine has; compiled patterns are kept in `blobs`."""
+    """The fastest filter by the patterns themselves; what is compiled is kept in `blobs`."""
     if uses_hyperscan and patterns:
         with contextlib.suppress(HyperscanMissingError, ValueError):
-            return CoarseFilter(_database(patterns, "coarse", blobs))
+            return Databases(patterns, blobs).exact
     return SetFilter(patterns)
-
-
-def _database(patterns: Sequence[str], kind: str, blobs: Blobs | None) -> HyperscanScanner:
-    """Raises HyperscanMissingError, or ValueError for a pattern that is too large for it."""
-    return _kept(kind, patterns, blobs, lambda: [getattr(Expression(p), kind) for p in patterns])
-
-
-def _pieces(patterns: Sequence[str], usual: Sequence[str], blobs: Blobs | None) -> HyperscanScanner:
-    """As `_database` does."""
-    return _kept("pieces", [*patterns, *usual], blobs, lambda: as_pieces(patterns, usual))
-
-
-def _kept(
-    kind: str, texts: Sequence[str], blobs: Blobs | None, rewrite: Callable[[], list[bytes]]
-) -> HyperscanScanner:
-    # The database is looked up before any pattern is read: reading hundreds takes its time.
-    digest = hashlib.sha256("\0".join(texts).encode()).hexdigest()[:32]
-    name = f"patterns-{kind}-{FORM}-{digest}"
-    stored = blobs.get(name) if blobs else None
-    if stored is not None and (loaded := load_hyperscan(stored)) is not None:
-        return loaded
-    scanner = compile_hyperscan(rewrite())
-    if blobs:
-        blobs.put(name, store_hyperscan(scanner))
-    return scanner
 
 
 def _record_around(block: bytes, position: int) -> tuple[int, int]:

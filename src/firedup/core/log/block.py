@@ -84,6 +84,7 @@ class _Open:
 
     number: int
     source: Source
+    who: tuple[str | None, int | None, str | None]  # the source, in a form that compares fast
     # Its lines carry the engine's prefix each; None until the line after the first shows.
     has_prefix: bool | None
     shape: Shape = Shape.FRAME
@@ -142,23 +143,26 @@ class Blocks:
         if not has_prefix and self._open and source == Source():
             source = self._open[-1].source
         self._count += 1
-        self._open.append(_Open(self._count, source, None if has_prefix else False))
+        self._open.append(_Open(self._count, source, _key(source), None if has_prefix else False))
         del self._open[:-16]
         return Mark(Shape.OPENER, source, self._count)
 
     def _owner(self, line: Line, *, has_prefix: bool) -> _Open | None:
+        if not self._open:
+            return None
+        who = _key(line.source)
         for block in reversed(self._open):
             if block.has_prefix is None:
                 # "… hit an exception: Traceback" has a prefix, and the lines that follow have none
                 # where one record spans them all.
-                if has_prefix and block.source == line.source:
+                if has_prefix and block.who == who:
                     block.has_prefix = True
                     return block
                 if not has_prefix:
                     block.has_prefix = False
                     return block
             elif block.has_prefix:
-                if has_prefix and block.source == line.source:
+                if has_prefix and block.who == who:
                     return block
             elif not has_prefix:
                 return block
@@ -167,7 +171,7 @@ class Blocks:
             self._open = [
                 block
                 for block in self._open
-                if block.has_prefix or (block.source != line.source and block.shape is Shape.FRAME)
+                if block.has_prefix or (block.shape is Shape.FRAME and block.who != who)
             ]
         return None
 
@@ -223,3 +227,7 @@ class Blocks:
         if _LONE.search(line.message):
             return Mark(Shape.LONE, line.source, self._count)
         return Mark(Shape.PLAIN, line.source)
+
+
+def _key(source: Source) -> tuple[str | None, int | None, str | None]:
+    return source.rank, source.pid, source.title

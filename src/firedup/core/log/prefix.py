@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 
 from firedup.core.model import Source
 
@@ -72,6 +73,7 @@ def strip_escapes(text: str) -> str:
     return ESCAPE.sub("", text) if "\x1b" in text else text
 
 
+@lru_cache(maxsize=64)  # of the lines of one second
 def parse_stamp(text: str, year: int) -> int | None:
     """Nanoseconds since the epoch of "[YYYY-]MM-DD HH:MM:SS[.frac]", read as UTC.
 
@@ -106,11 +108,11 @@ def parse_prefix(text: str, year: int) -> Prefix:
         stamp_ns = _collector_stamp(found.group()) or stamp_ns
         at = found.end()
     collected = at
-    glued = _GLUED.search(text, at)
-    if glued is not None and not text.startswith(("[", "("), at):
-        at = glued.start()
+    if ("[" in text or " pid=" in text) and not text.startswith(("[", "("), at):
+        glued = _GLUED.search(text, at)
+        at = glued.start() if glued is not None else at
     for _ in range(3):  # an engine core passes on what its Ray workers print, title and all
-        titled = _TITLED.match(text, at)
+        titled = _TITLED.match(text, at) if text.startswith("(", at) else None
         if titled is None:
             break
         title, pid, at = titled["title"], int(titled["pid"]), titled.end()

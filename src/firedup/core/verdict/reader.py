@@ -180,6 +180,7 @@ class LogReader:
         if len(self._journal) < MAX_JOURNAL:
             self._journal.append(entry)
         is_shared = any(h.rule.engine is None and h.rule.failure for h in entry.hits)
+        has_voted = False
         for hit in entry.hits:
             engine = hit.rule.engine
             if engine is None or engine == "generic":
@@ -187,10 +188,13 @@ class LogReader:
             if is_shared and not hit.rule.is_identity:
                 continue  # what every engine may print says nothing about which one it is
             self._votes[engine] += 1
+            has_voted = True
             if hit.rule.is_identity:
                 self._identified = engine
                 break
-        leader = self._identified or next(iter(self._votes.most_common(1)), (None, 0))[0]
+        if not has_voted:
+            return
+        leader = self._identified or self._votes.most_common(1)[0][0]
         if leader != self.engine:
             self.engine = leader
             self._start_over()
