@@ -8,13 +8,15 @@ import json
 import statistics
 import subprocess
 import sys
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+import firedup.demo
 from bench.measure import measure, own_cpu_s
 from bench.minimal import MinimalClient
-from bench.peers import PEERS, measure_peer
+from bench.peers import PEERS, measure_peer, prepare_peer
 from firedup.core.measure.completion import Generation, build_body
 from firedup.core.measure.prompt import single
 from firedup.probe.call import Call, make_head
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 
 BAR_RATIO, BAR_START_S, BAR_TIME_MS = 1.15, 0.5, 2.0
 ROUTE = "/v1/completions"
+# Peers want one; any will do.
+TOKENIZER = Path(firedup.demo.__file__).parent / "vllm_model/t8"
 Run = Callable[[int, int, int, int], Coroutine[None, None, int]]
 START = """
 import asyncio
@@ -51,14 +55,19 @@ def main(argv: list[str]) -> Result:
     parser.add_argument("--events", type=int, default=4000, help="per round, at least")
     parser.add_argument(
         "--peer", action="append", default=[], choices=sorted(PEERS),
-        help="install this other client into an environment for the time being, and measure it",
+        help="measure this other client too, at each number of streams",
     )  # fmt: skip
-    parser.add_argument("--tokenizer", default="", help="folder of one, which peers want")
+    parser.add_argument(
+        "--peer-home", type=Path, help="folder in which peers are, or will be, installed"
+    )
     asked = parser.parse_args(argv)
+    if asked.peer and asked.peer_home is None:
+        parser.error("--peer needs --peer-home: an environment of a peer takes up to 6 GB")
+    every = [int(word) for word in asked.streams.split(",")]
     figures: dict[str, Figure] = {}
     rows = [f"{'streams':>7}  {'CPU µs/event: minimal':>21}  firedup  ratio"]
     with serving() as port:
-        for streams in map(int, asked.streams.split(",")):
+        for streams in every:
             rounds = max(1, asked.events // (streams * asked.tokens))
             costs = _in_turn(port, streams, rounds, asked.tokens, asked.rounds)
             figures |= _figures(costs, str(streams))
@@ -66,8 +75,10 @@ def main(argv: list[str]) -> Result:
         start = [sys.executable, "-c", START % port]
         start_s = statistics.median(measure(start).cpu_s for _ in range(min(5, asked.rounds)))
         for name in asked.peer:
-            figures[f"{name}_us_32"] = found = measure_peer(name, port, asked.tokenizer)
-            rows.append(f"{name}: " + (f"{found} µs" if found else "could not be measured"))
+            found = _peer(name, asked.peer_home, port, every)
+            figures |= {f"{name}_us_{streams}": cost for streams, cost in found.items()}
+            said = ", ".join(f"{cost or '-'} µs at {streams}" for streams, cost in found.items())
+            rows.append(f"{name}: {said or 'could not be installed'}")
     ratio = max(float(figures[name] or 0) for name in figures if name.startswith("ratio_"))
     with serving("--events-per-write", "16") as port:
         rounds = max(1, asked.events // (8 * asked.tokens))
@@ -95,6 +106,14 @@ def main(argv: list[str]) -> Result:
     }
     met = all(float(figures[name] or 0) <= float(bar or 0) for name, bar in bars.items())
     return {"figures": figures, "bars": bars, "met": met, "table": "\n".join(rows)}
+
+
+def _peer(name: str, home: Path, port: int, every: Sequence[int]) -> dict[int, float | None]:
+    """CPU µs per event of a peer by number of streams."""
+    programs = prepare_peer(name, home.absolute())
+    if programs is None:
+        return {}
+    return {streams: measure_peer(name, programs, port, TOKENIZER, streams) for streams in every}
 
 
 def _figures(costs: dict[str, list[float]], name: str) -> dict[str, Figure]:

@@ -129,6 +129,12 @@ class Connection(asyncio.Protocol):
             head, _, body = self.rest.partition(b"\r\n\r\n")
             lines = head.decode("latin-1").split("\r\n")
             headers = dict(line.lower().split(": ", 1) for line in lines[1:])
+            if headers.get("transfer-encoding") == "chunked":
+                if b"0\r\n\r\n" not in body:
+                    return
+                body, _, self.rest = body.partition(b"0\r\n\r\n")
+                self.answer(lines[0], b"".join(body.split(b"\r\n")[1::2]))
+                continue
             size = int(headers.get("content-length", "0"))
             if len(body) < size:
                 return
@@ -142,6 +148,9 @@ class Connection(asyncio.Protocol):
             listing = {"object": "list", "data": [{"id": "bench"}]}
             listed = json.dumps(self.engine.ledger if "/ledger" in line else listing).encode()
             self.transport.write(JSON_HEAD % len(listed) + listed)
+            return
+        if not body:
+            self.transport.write(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")
             return
         asked = json.loads(body)
         self.transport.write(
