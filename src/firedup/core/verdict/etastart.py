@@ -14,6 +14,8 @@ SHARES = (0.1, 0.5, 0.9)  # the ends and the middle of the interval
 POINTS = 41  # so many values stand for what is not known of a duration
 LATER_POINTS = 21
 LEAST_FRACTION = 0.05  # a bar says nothing before
+# Logs are read and samples taken with less precision than stages that take no time would need.
+SLACK_S = 1.0
 _UP = (Stage.READY, Stage.SERVING)
 
 
@@ -52,7 +54,7 @@ def _forecast_stage(present: Present, starts: Sequence[StartTimes]) -> Forecast 
         return alone if alone.has_content else None
     seconds = [time.seconds for _, time in times]
     known = replace(alone, starts=len(seconds), seen_s=(min(seconds), max(seconds)))
-    if present.stage_s > max(seconds):
+    if present.stage_s > max(seconds) + SLACK_S:
         return replace(known, is_overdue=True)
     if len(seconds) < LEAST_STARTS:
         return known
@@ -66,7 +68,7 @@ def _forecast_ready(present: Present, starts: Sequence[StartTimes]) -> Forecast 
         return None
     wholes = [start.ready_s for start in starts]
     known = Forecast(starts=len(starts), seen_s=(min(wholes), max(wholes)))
-    if present.elapsed_s > max(wholes):
+    if present.elapsed_s > max(wholes) + SLACK_S:
         return replace(known, is_overdue=True)
     if len(starts) < LEAST_STARTS:
         return known
@@ -75,7 +77,7 @@ def _forecast_ready(present: Present, starts: Sequence[StartTimes]) -> Forecast 
         rests = Spread(wholes).after(present.elapsed_s, POINTS)
         return _frame(known, [rest - present.elapsed_s for rest in rests], [1.0] * POINTS)
     rests_of = [start.ready_s - time.began_s for start, time in times]
-    if present.stage_s > max(rests_of):
+    if present.stage_s > max(rests_of) + SLACK_S:
         return replace(known, is_overdue=True)
     if present.fraction is None:
         wholly = Spread(rests_of).after(present.stage_s, POINTS)
