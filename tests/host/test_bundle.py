@@ -95,9 +95,9 @@ def test_the_boot_line_has_no_newline_and_says_when_python_is_too_old() -> None:
     assert "needs Python 3.6 or newer" in done.stderr
 
 
-def test_the_boot_line_compiles_modules_one_by_one_and_names_them_in_tracebacks() -> None:
-    program = join_modules({"one": "A = 1\n", "two": "\n\nB = A + 1\nraise ValueError(B)\n"})
-    done = subprocess.run(
+def run_program(modules: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    program = join_modules({"part": read_modules()["part"], **modules})
+    return subprocess.run(
         [sys.executable, "-c", BOOT, "-", str(len(program))],
         input=program,
         capture_output=True,
@@ -105,8 +105,31 @@ def test_the_boot_line_compiles_modules_one_by_one_and_names_them_in_tracebacks(
         timeout=30,
     )
 
-    assert 'File "# ---- two", line 3' in done.stderr
+
+def test_a_module_runs_after_those_it_needs_and_is_named_in_tracebacks() -> None:
+    done = run_program(
+        {
+            "main": f"from {bundle.PACKAGE}.two import B\nprint(A, B)\nraise ValueError(B)\n",
+            "one": "A = 1\n",
+            "two": f"from {bundle.PACKAGE}.one import A\n\nB = A + 1\n",
+        }
+    )
+
+    assert done.stdout == "1 2\n"
+    assert 'File "# ---- main", line 3' in done.stderr
     assert done.stderr.endswith("ValueError: 2\n")
+
+
+def test_a_module_that_is_not_needed_is_not_run_and_one_that_is_runs_once() -> None:
+    done = run_program(
+        {
+            "main": f"from {bundle.PACKAGE}.part import find\nfind('two.f')()\nfind('two.f')()\n",
+            "one": "print('one')\n",
+            "two": "print('two')\ndef f(): print('f')\n",
+        }
+    )
+
+    assert done.stdout == "two\nf\nf\n"
 
 
 def test_the_boot_line_reads_exactly_its_bytes() -> None:

@@ -21,7 +21,10 @@ class Faulty(Stream):
     def on_due(self):
         raise OSError(116, "Stale file handle")
 
-Loop({"greet": lambda args: {"word": "hello"}}, {}, {"faulty": Faulty}).run()
+def greet(args):
+    return {"word": "hello"}
+
+Loop(globals().get, {"greet": "greet"}, {}, {}, {"faulty": "Faulty"}).run()
 """
 
 

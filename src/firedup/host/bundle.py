@@ -11,11 +11,12 @@ from functools import cache
 from importlib.resources import files
 
 PACKAGE = "firedup.host.agent"
-SEPARATOR = "\f"  # where the boot line takes the program apart again
+SEPARATOR = "\f"  # where part.py takes the program apart again
 _SIBLINGS = re.compile(
-    rf"^from {re.escape(PACKAGE)}\.\w+ import (?:\([^)]*\)|[^(\n]*)[^\n]*\n?", re.MULTILINE
+    rf"^from {re.escape(PACKAGE)}\.(\w+) import (?:\([^)]*\)|[^(\n]*)[^\n]*\n?", re.MULTILINE
 )
-MODULES = (  # in the order in which they need one another
+MODULES = (  # the first one runs the others when they are needed
+    "part",
     "system",
     "boot",
     "wire",
@@ -89,12 +90,16 @@ class Bundle:
 def join_modules(sources: Mapping[str, str]) -> str:
     """One program out of modules (name → source, in order) that import from one another.
 
-    `from firedup.host.agent.x import y` statements are dropped, for the names are there already.
+    `from firedup.host.agent.x import y` statements become the names of the needed modules in the
+    header of each: all share one space of names.
     `check_modules` says whether the modules can be joined at all; every start of firedup joins
     them, which therefore takes no look at their syntax.
     """
     pieces = (
-        f"# ---- {name}\n" + _SIBLINGS.sub("", source).strip() + "\n"
+        f"# ---- {name}: {' '.join(dict.fromkeys(_SIBLINGS.findall(source)))}".rstrip()
+        + "\n"
+        + _SIBLINGS.sub("", source).strip()
+        + "\n"
         for name, source in sources.items()
     )
     return SEPARATOR.join(pieces)
@@ -151,7 +156,7 @@ def _defined_names(node: ast.stmt) -> list[str]:
 
 
 def read_modules() -> dict[str, str]:
-    """The sources of the agent, in the order in which they need one another."""
+    """The sources of the agent, in their order."""
     folder = files(PACKAGE)
     return {name: (folder / f"{name}.py").read_text(encoding="utf-8") for name in MODULES}
 

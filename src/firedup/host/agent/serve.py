@@ -8,7 +8,7 @@ import struct
 import sys
 
 from firedup.host.agent.hand import MOST_HELD, Call, Replaced
-from firedup.host.agent.stream import ABOUT_FILES, Stream, Work, in_thread
+from firedup.host.agent.stream import ABOUT_FILES, Stream, Work
 from firedup.host.agent.system import AgentError
 from firedup.host.agent.turn import Turns
 from firedup.host.agent.wire import (
@@ -23,17 +23,28 @@ from firedup.host.agent.wire import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, Callable
 
 _CREDIT = struct.Struct(">I")
 
 
 class Loop(Turns):
-    """Reads requests from stdin, begins what they want, and gives frames to stdout."""
+    """Reads requests from stdin, begins what they want, and gives frames to stdout.
 
-    def __init__(self, quick: "dict[str, Any]", slow: "dict[str, Any]", live: "dict[str, Any]"):
+    The tables say where an operation is found, once it is wanted.
+    """
+
+    def __init__(
+        self,
+        find: "Callable[[str], Any]",
+        quick: "dict[str, str]",
+        short: "dict[str, str]",
+        slow: "dict[str, str]",
+        live: "dict[str, str]",
+    ) -> None:
         super().__init__(self._serve, self._resume)
-        self._quick, self._slow, self._live = quick, slow, live
+        self._find = find
+        self._quick, self._short, self._slow, self._live = quick, short, slow, live
         self._reader = FrameReader()
         self._requests = collections.deque()  # type: collections.deque[tuple[int, int, bytes]]
         self._is_open = True
@@ -128,13 +139,17 @@ class Loop(Turns):
         if is_crowded and (op in ABOUT_FILES or op in self._live):
             raise AgentError("unanswered", "too many files do not answer (network file system?)")
         if op in self._quick and not (self._held and op in ABOUT_FILES):
-            quick = self._quick[op]
+            quick = self._find(self._quick[op])
             self._hands.run(Call(number, args, "end"), lambda: quick(args), self._answer)
-        elif op in self._quick or op in self._slow:
-            function = self._slow[op] if op in self._slow else in_thread(self._quick[op])
+        elif op in self._quick or op in self._short:
+            short = self._find(self._quick.get(op) or self._short[op])
+            args = dict(args, function=lambda args, _work: short(args))
+            self._streams[number] = Work(self, number, args)
+        elif op in self._slow:
+            function = self._find(self._slow[op])
             self._streams[number] = Work(self, number, dict(args, function=function))
         elif op in self._live:
-            live = self._live[op]
+            live = self._find(self._live[op])
             silence = "tell" if live.silence == "tell" else "end"
             call = Call(number, args, silence)
             self._hands.run(call, lambda: live(self, number, args), self._take_up)

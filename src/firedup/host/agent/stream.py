@@ -10,7 +10,7 @@ from firedup.host.agent.wire import DATA, DATA_HEADER, DATA_LIMIT, END, EVENT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable
+    from typing import Any, Callable  # noqa: F401 - named in a type comment
 
 _WINDOW = 262144  # bytes of credit a stream begins with when its request names none
 # What these ask of the host is answered soon, or the file system is at fault.
@@ -142,8 +142,3 @@ class Work(Body):
         self.is_closed = True
         if self.on_cancel is not None:
             self.on_cancel()
-
-
-def in_thread(op: "Callable[[Any], Any]") -> "Callable[[Any, Any], Any]":
-    """A short operation as one that runs in a thread."""
-    return lambda args, _work: op(args)
