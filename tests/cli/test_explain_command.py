@@ -7,8 +7,10 @@ import os
 from pathlib import Path
 
 import pytest
+from typist import Shell
 
 from firedup.cli import main
+from firedup.testing.script import End, Script, line
 
 CRASH = """\
 [2026-11-29 17:27:53] Load weight begin. avail mem=79.10 GB
@@ -140,3 +142,16 @@ def test_colour_is_off_on_demand(crash: Path, capsys: pytest.CaptureFixture[str]
 
     assert "\x1b[" in coloured
     assert "\x1b" not in capsys.readouterr().out
+
+
+def test_a_run_is_explained_by_its_name_with_its_exit_status(shell: Shell) -> None:
+    server = shell.make_server(Script((line(0.0, "loading"),), end=End(0.1, code=3)))
+    shell.run("run", "--name", "small", "--", *server)
+
+    found = json.loads(shell.run("explain", "--json", "small").out)
+
+    assert (found["verdict"], found["exited"]) == ("crashed", True)
+    assert shell.run("explain", "--json", "--host", "local", "small").status == 0
+    neither = shell.run("explain", "smaller")
+    assert neither.status == 2
+    assert "no run is called smaller" in neither.err

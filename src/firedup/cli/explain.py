@@ -15,6 +15,7 @@ from firedup.cli.haste import loading
     "explain",
     example="""
     firedup explain server.log
+    firedup explain kimi
     firedup explain --host box '~/sglang/server.log'
     kubectl logs sglang-0 | firedup explain --json -
     """,
@@ -56,10 +57,11 @@ def command(
 ) -> int:
     """Say what the log of a server tells: verdict, stages, cause and remedy.
 
-    LOG is a file, or - for standard input. With --host it is a file there, read over the link and
-    not kept; relative paths begin at the home there. Several logs give a statement each; with
-    --json that is one object a line, which carries the path. The exit status is 0 when every log
-    could be read; with --exit-status it is the gravest of the verdicts.
+    LOG is a file, - for standard input, or a run where there is no such file: its name, name~1 or
+    id; its exit status and samples are evidence then, too. With --host it is a file or a run there,
+    read over the link and not kept; relative paths begin at the home there. Several logs give a
+    statement each; with --json that is one object a line, which carries the path. The exit status
+    is 0 when every log could be read; with --exit-status it is the gravest of the verdicts.
     """
     with loading():
         from firedup.cli.explained import explain_all
