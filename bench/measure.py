@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from typing import IO
+    from pathlib import Path
+from typing import IO
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +36,9 @@ def measure(
     *,
     env: Mapping[str, str] | None = None,
     stdout: int | IO[bytes] = subprocess.DEVNULL,
+    cwd: Path | None = None,
 ) -> Cost:
-    """Run `argv` to its end and return what it took; its output goes to `stdout`.
+    """Run `argv` to its end, in `cwd`, and return what it took; its output goes to `stdout`.
 
     `status` is the exit status, or minus the number of the signal that ended it.
     """
@@ -44,6 +46,7 @@ def measure(
     process = subprocess.Popen(
         argv,
         env=env,
+        cwd=cwd,
         stdin=subprocess.DEVNULL,
         stdout=stdout,
         stderr=subprocess.DEVNULL,

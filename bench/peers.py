@@ -122,7 +122,7 @@ def measure_peer(
         words = [
             word.format(requests=requests, folder=folder, **values) for word in PEERS[name].argv
         ]
-        cost = measure([str(programs / words[0]), *words[1:]])
+        cost = measure([str(programs / words[0]), *words[1:]], cwd=folder)  # results lie there
         if cost.status != 0:
             print(f"{name} ended with status {cost.status}", file=sys.stderr)
             return None

@@ -52,7 +52,7 @@ def test_a_mention_may_be_incomplete(span: str) -> None:
     assert check_span(span) is None
 
 
-@pytest.mark.parametrize("span", ["firedup check TARGET", "firedup ps --gone", "firedup profile x"])
+@pytest.mark.parametrize("span", ["firedup chek TARGET", "firedup ps --gone", "firedup profile x"])
 def test_a_mention_may_not_be_wrong(span: str) -> None:
     assert check_span(span)
 
