@@ -52,10 +52,12 @@ class Command(click.Command):
         advice: str = "",
         **rest: Any,
     ) -> None:
+        settings = dict(rest.pop("context_settings", None) or {})
         if takes_command:
-            settings = dict(rest.pop("context_settings", None) or {})
-            rest["context_settings"] = {**settings, "allow_interspersed_args": False}
-        super().__init__(*args, **rest)
+            settings["allow_interspersed_args"] = False
+        # Of its own, since it keeps the names that it was first asked with, whoever asks it.
+        settings.setdefault("help_option_names", ["-h", "--help"])
+        super().__init__(*args, context_settings=settings, **rest)
         self.example = example
         self.advice = advice
 
