@@ -57,7 +57,8 @@ class Command(click.Command):
             settings["allow_interspersed_args"] = False
         # Of its own, since it keeps the names that it was first asked with, whoever asks it.
         settings.setdefault("help_option_names", ["-h", "--help"])
-        super().__init__(*args, context_settings=settings, **rest)
+        rest["context_settings"] = settings
+        super().__init__(*args, **rest)
         self.example = example
         self.advice = advice
 
