@@ -20,10 +20,10 @@ def guess_producer(draft: Checkpoint, names: Mapping[str, str]) -> tuple[str | N
     if architecture(config) == "Eagle3LlamaForCausalLM":
         return "angelslim", "the architecture Eagle3LlamaForCausalLM"
     has_midlayer = any("midlayer." in name for name in draft.tensors)
-    has_ids = bool(inner(config, "eagle_config"))
-    if has_midlayer and (has_ids or ("d2t" in names and architecture(config).endswith("Eagle3"))):
-        return "specforge", "tensors under midlayer. and the architecture that SpecForge writes"
-    if has_midlayer:
+    has_ids = bool(inner(config, "eagle_config")) or "eagle_aux_hidden_state_layer_ids" in config
+    if has_midlayer and has_ids:
+        return "specforge", "tensors under midlayer. and ids of layers in the config"
+    if has_midlayer and not architecture(config).endswith("Eagle3"):
         return "eagle", "tensors under midlayer. and no architecture of EAGLE-3"
     has_map, has_mask = "d2t" in names, "t2d" in names
     if has_map and not has_mask and "layers.0.hidden_norm.weight" in names:
