@@ -1,0 +1,72 @@
+"""`firedup check`: what it prints for people and programs, and its exit status."""
+
+from __future__ import annotations
+
+import json
+
+from typist import Shell
+
+from tests.drafter.zoo_folder import broken_folders, good_folders
+
+SGLANG = ("--engine", "sglang", "--engine-version", "0.5.23")
+
+
+def test_a_good_pair_ends_with_0_and_says_for_whom(shell: Shell) -> None:
+    target, draft = good_folders("eagle-repository")
+
+    done = shell.run("check", str(target), str(draft), *SGLANG)
+
+    assert done.status == 0
+    assert done.out.startswith("✓ nothing speaks against this drafter  for sglang 0.5.23")
+    assert "EAGLE-3 drafter" in done.out
+
+
+def test_a_broken_pair_ends_with_1_and_shows_evidence_by_role(shell: Shell) -> None:
+    target, draft = broken_folders("hidden-other")
+
+    done = shell.run("check", str(target), str(draft), *SGLANG)
+
+    assert done.status == 1
+    assert done.out.startswith("✗ the drafter does not fit")
+    assert "hidden-size-differs" in done.out
+    assert "drafter/config.json: hidden_size is 64" in done.out
+    assert str(draft) not in done.out
+
+
+def test_json_has_each_finding_with_its_page(shell: Shell) -> None:
+    target, draft = broken_folders("d2t-missing")
+
+    done = shell.run("check", str(target), str(draft), "--json")
+
+    result = json.loads(done.out)
+    found = next(one for one in result["findings"] if one["id"] == "d2t-missing")
+    assert (result["fits"], result["worst"], done.status) == (False, "silent-loss", 1)
+    assert found["page"] == "docs/reference/checks/d2t-missing.md"
+    assert {one["engine"] for one in found["consequences"]} >= {"sglang", "vllm"}
+    assert found["evidence"]
+    assert result["read_bytes"] > 0
+
+
+def test_the_command_of_a_launch_names_what_is_not_given(shell: Shell) -> None:
+    target, draft = good_folders("eagle-repository")
+    command = f"sglang serve --model-path {target} --speculative-draft-model-path {draft}"
+
+    done = shell.run("check", "--command", f"{command} --speculative-algorithm EAGLE", "--json")
+
+    result = json.loads(done.out)
+    assert (result["engine"], result["target"], result["draft"]) == (
+        "sglang",
+        str(target),
+        str(draft),
+    )
+    assert "algorithm-not-the-drafters" in [one["id"] for one in result["findings"]]
+    assert done.status == 1
+
+
+def test_what_is_missing_or_nowhere_is_wrong_use(shell: Shell) -> None:
+    target, _ = good_folders("eagle-repository")
+
+    assert shell.run("check", str(target)).status == 2
+    assert shell.run("check", str(target), "/no/such/draft").status == 2
+    assert shell.run("check", str(target), str(target), "--engine", "nobody").status == 2
+    assert shell.run("check", "--command", "x", "--run", "y").status == 2
