@@ -3,7 +3,7 @@ import json
 import socket
 import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -216,19 +216,25 @@ async def test_a_port_where_nobody_listens_is_refused(agent: Agent) -> None:
 @asynccontextmanager
 async def answering(data: bytes) -> AsyncIterator[int]:
     """The port of a server that sends `data` and then keeps the connection open."""
-    writers = []
+    over, answers = asyncio.Event(), set()
 
     async def answer(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        writers.append(writer)
+        answers.add(asyncio.current_task())
         writer.write(data)
+        await over.wait()
+        writer.close()
+        with suppress(ConnectionError):
+            await writer.wait_closed()
 
     server = await asyncio.start_server(answer, "127.0.0.1", 0)
     try:
         yield server.sockets[0].getsockname()[1]
     finally:
-        for writer in writers:
-            writer.close()
         server.close()
+        over.set()
+        for _ in range(3):  # who was let in at the last moment begins to be answered now
+            await asyncio.sleep(0)
+        await asyncio.gather(*filter(None, answers))
 
 
 @pytest.mark.parametrize("data", [b"", b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc"])
