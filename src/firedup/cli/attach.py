@@ -23,6 +23,7 @@ from firedup.cli.complete import complete_run
 @stalling.stage_limits
 @stalling.on_stall
 @option.until
+@stalling.token_every
 @option.requires
 @option.lost_after
 @option.host

@@ -19,7 +19,10 @@ SECTIONS = (
         ("name", "cwd", "env", "env_files", "setup", "login", "log", "force", "no_wait"),
     ),
     ("Compose the command", ("target", "draft", "tp", "port", "bind")),
-    ("Watch", ("pid", "timeout_s", "stage_limits", "on_stall", "until", "requires")),
+    (
+        "Watch",
+        ("pid", "timeout_s", "stage_limits", "on_stall", "until", "token_every_s", "requires"),
+    ),
     (
         "Measure",
         (

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from firedup.cli import option
+from firedup.cli import option, stalling
 from firedup.cli.command import command as make_command
 from firedup.cli.complete import complete_run
 
@@ -24,6 +24,7 @@ from firedup.cli.complete import complete_run
 @option.no_wait
 @option.timeout
 @option.until
+@stalling.token_every
 @option.requires
 @option.lost_after
 @option.host

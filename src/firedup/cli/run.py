@@ -44,6 +44,7 @@ HOOK_EVENTS = ("ready", "crashed", "stalled", "exited")
 @stalling.stage_limits
 @stalling.on_stall
 @option.until
+@stalling.token_every
 @click.option(
     "--on",
     "hooks",

@@ -81,3 +81,15 @@ def refuse_stop_of_nodes(given: Mapping[str, Any]) -> None:
             why="a node that stands may only wait for another one",
             todo="Leave it out, and end all nodes with firedup stop when one is stalled.",
         )
+
+
+def token_every(command: _F) -> _F:
+    """`--token-every`."""
+    return click.option(
+        "--token-every",
+        "token_every_s",
+        type=Duration(takes_never=True),
+        default="5m",
+        metavar="TIME",
+        help="With --until exit: ask an idle server for a token so often, else 5m; or never.",
+    )(command)

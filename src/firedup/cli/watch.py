@@ -29,6 +29,7 @@ from firedup.cli.command import command as make_command
 @option.timeout
 @stalling.stage_limits
 @option.until
+@stalling.token_every
 @option.requires
 @option.lost_after
 @option.engine

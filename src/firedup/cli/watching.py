@@ -14,7 +14,7 @@ import click
 from firedup.cli.index import remember_run
 from firedup.cli.knowledge import match_server
 from firedup.cli.links import LOCAL
-from firedup.cli.option import read_limit
+from firedup.cli.option import NEVER, read_limit
 from firedup.cli.say import say_aside
 from firedup.cli.show import JSON_LINES, Showing, read_showing, show_snapshots
 from firedup.core.difference import Change
@@ -39,6 +39,7 @@ def read_watching(given: Mapping[str, Any], showing: Showing) -> Watching:
         until=given["until"],
         timeout_s=read_limit(given["timeout_s"]),
         lost_after_s=read_limit(given["lost_after_s"]),
+        token_every_s=read_limit(given.get("token_every_s", NEVER)),
         tail_lines=showing.tail_lines,
         highlight=re.compile(words) if showing.chosen == "classic" else None,
         clean=clean,

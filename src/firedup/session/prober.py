@@ -40,6 +40,14 @@ class Sight(Protocol):
         """Its processes at the newest sample."""
 
 
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """What a server that was ready says later."""
+
+    health: Health
+    token: Token
+
+
 class Step(IntEnum):
     """How far a round of questions got."""
 
@@ -70,6 +78,7 @@ class Prober:
     max_tokens: int | None = None
     deadline_s: float = DEADLINE_S
     is_done: bool = False
+    can_ask_again: bool = True  # once it is done
     look: Callable[[Agent, int], Awaitable[PortFacts]] = fetch_port
     _has_seen: tuple[bool, bool] = (False, False)
     _nudge: asyncio.Event = field(default_factory=asyncio.Event)
@@ -122,6 +131,14 @@ class Prober:
         await self._ask_token()
         return Step.PROVEN if self.is_done else Step.HEALTHY
 
+    async def ask_again(self) -> Answers:
+        """The answers to one more question, which are not fed; for a server that was ready."""
+        health = await self._fetch_health(self.target)
+        asked = await ask_token(
+            self.target, self.now_ns(), max_tokens=1, deadline_s=self.deadline_s
+        )
+        return Answers(health, asked.event)
+
     async def _ask_owner(self) -> tuple[Ownership | None, bool]:
         """Whose the port is, and whether the server's process is there."""
         spec, known = self.target.spec, self.identity()
@@ -146,16 +163,19 @@ class Prober:
         return owner.owner, True
 
     async def _ask_health(self, ownership: Ownership) -> bool:
-        path = self.target.spec.health_path or self.target.http.health or "/health"
         is_foreign = ownership is Ownership.NO  # whoever that is gets no key
         target = replace(self.target, key=None) if is_foreign else self.target
-        try:
-            answer = await target.get(path)
-            health = Health(answer.at_ns, answer.status)
-        except OperationError as error:
-            health = Health(self.now_ns(), None, error.what)
+        health = await self._fetch_health(target)
         self._tell(health, health.status, health.error)
         return health.status == _OK
+
+    async def _fetch_health(self, target: Target) -> Health:
+        path = target.spec.health_path or target.http.health or "/health"
+        try:
+            answer = await target.get(path)
+        except OperationError as error:
+            return Health(self.now_ns(), None, error.what)
+        return Health(answer.at_ns, answer.status)
 
     async def _ask_token(self) -> None:
         spec = self.target.spec

@@ -91,7 +91,7 @@ def ask_through(
         watch.prober = PodProber(
             target, prober.feed, prober.sight, prober.now_ns, lambda: None, prober.family,
             prompt=prober.prompt, max_tokens=prober.max_tokens, deadline_s=prober.deadline_s,
-            pod=pod, host=watch.agent.host, begun=begun,
+            can_ask_again=False, pod=pod, host=watch.agent.host, begun=begun,
         )  # fmt: skip
     elif not is_on_host:
         prober.look = look

@@ -30,6 +30,7 @@ from firedup.session.linked import Patience, run_linked
 from firedup.session.precedent import Precedent, with_precedent
 from firedup.session.prober import Prober
 from firedup.session.recorder import Recorder, make_output
+from firedup.session.vigil import Vigil
 from firedup.session.watching import Watching
 
 __all__ = ["Feeder", "Watch", "Watching"]
@@ -66,6 +67,9 @@ class Watch:
         self.watching = watching
         self.intake = Intake(log, self.contact, self.feed)
         self.prober: Prober | None = None
+        self.vigil: Vigil | None = None
+        if watching.until == "exit" and watching.token_every_s is not None:
+            self.vigil = Vigil(lambda: self.prober, watching.token_every_s)
         self.feeders: list[Feeder] = [self.intake.follow]
         self.teller: Teller | None = None
         self.log = log
@@ -94,6 +98,8 @@ class Watch:
             self._recorder.add(event)
         if self.prober is not None:
             self.prober.notice()
+        if self.vigil is not None:
+            self.vigil.heed(event)
         self._changed.set()
 
     def look(self) -> Snapshot:
@@ -229,6 +235,8 @@ class Watch:
             if self.prober is not None and not self.prober.is_done:
                 self.prober.use(agent)
                 group.create_task(self.prober.run())
+            if self.vigil is not None:
+                group.create_task(self.vigil.keep(agent))
             if self._recorder is not None:
                 group.create_task(self._recorder.run())
             if self.contact.is_behind:

@@ -34,6 +34,7 @@ class Watching:
     prompt: str | None = None
     max_tokens: int | None = None
     token_s: float = DEADLINE_S
+    token_every_s: float | None = None  # once ready, until "exit"
     clean: Callable[[str], str] | None = None  # for a log line on its way to a hook
     say: Callable[[str], None] = lambda _: None
     stage_limits: tuple[tuple[str, float], ...] = ()

@@ -28,6 +28,8 @@ from firedup.view.phrase import (
 from firedup.view.quantity import render_duration, render_figure
 from firedup.view.redact import clean
 
+# A server that has only just come up has not served yet.
+SERVED_FROM_S = 60.0
 _ALIVE = (Verdict.READY, Verdict.LOADING, Verdict.STALLED, Verdict.TIMED_OUT, Verdict.LOST)
 
 
@@ -73,6 +75,8 @@ def say_acceptance(acceptance: Acceptance) -> str:
 
 def _readiness(snapshot: Snapshot, paper: Paper) -> list[str]:
     facts = [("evidence", " · ".join(say_checks(snapshot.checks)))]
+    if (served := snapshot.explanation.served_s) is not None and served >= SERVED_FROM_S:
+        facts.append(("served", f"for {render_duration(served)}"))
     if snapshot.first_text is not None:
         text = " ".join(clean(snapshot.first_text).split())
         facts.append(("first tokens", f"“{paper.cut(text, 2 * paper.columns)}”"))
@@ -107,6 +111,7 @@ def _seen(snapshot: Snapshot, paper: Paper) -> list[str]:
             ("checks", "" if is_over else " · ".join(say_checks(snapshot.checks))),
             ("log", say_quiet(snapshot)),
             ("processes", say_processes(snapshot, Pace())),
+            ("served", render_duration(explanation.served_s) if explanation.served_s else ""),
             ("note", say_state(snapshot)),
         ]
     facts.append(("nodes", say_nodes(snapshot)))

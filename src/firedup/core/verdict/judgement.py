@@ -18,6 +18,7 @@ from firedup.core.model import (
     StageSpan,
     Verdict,
 )
+from firedup.core.verdict.aftermath import tell_no_token, tell_survivors
 from firedup.core.verdict.conclusion import tell_last_progress, tell_missing, tell_quiet, tell_stall
 from firedup.core.verdict.ending import cause_of_exit, cause_of_owner
 from firedup.core.verdict.hold import Stall, tell_work
@@ -116,7 +117,7 @@ class Judgement:
             code=out.exited.code if out.exited else None,
             signal=out.exited.signal if out.exited else None,
             has_process=has_process,
-            is_stalled=self.readiness.is_hung or stall is not None,
+            is_stalled=self.readiness.is_hung or self.readiness.has_ceased or stall is not None,
             is_held=stall is not None and stall.is_held,
             is_stuck=not has_process and bool(self._log_stall()),
             deadline_passed=out.deadline is not None,
@@ -201,14 +202,9 @@ class Judgement:
                 "Check that the drafter fits the target, and read what the log says about it.",
             )
         if (refusal := self.readiness.refusal) is not None and not facts.has_exited:
-            yield Finding(
-                "no-token",
-                Severity.SEVERE,
-                "The server answers and generates nothing: it is not ready.",
-                (Evidence("http", refusal),),
-                "Read what the server says to this request; when it says nothing, take the stacks"
-                " of its processes (py-spy dump) before stopping it.",
-            )
+            yield tell_no_token(self.readiness, refusal)
+        if not facts.stop_asked:  # what it leaves is ended by whoever stops it
+            yield from tell_survivors(self.outside.exited, self.liveness.processes)
         if not facts.has_exited:
             yield from tell_stall(self._stall())
         if not facts.was_ready and not facts.has_exited:

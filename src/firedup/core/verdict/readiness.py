@@ -17,6 +17,7 @@ class Readiness:
     owner: PortOwner | None = None
     token: Token | None = None
     has_answered: bool = False  # the health route said 200 at least once
+    has_generated: bool = False  # a token came at least once
 
     def feed(self, event: Health | PortOwner | Token) -> None:
         """Take one answer; the newest of each kind counts."""
@@ -28,6 +29,7 @@ class Readiness:
                 self.owner = event
             case Token():
                 self.token = event
+                self.has_generated = self.has_generated or event.has_answered
 
     def checks(self, *, log_ready: bool) -> Checks:
         """The four checks as they stand."""
@@ -46,6 +48,11 @@ class Readiness:
     def is_hung(self) -> bool:
         """Whether the newest request for a token was taken and never answered."""
         return self.token is not None and self.token.has_timed_out
+
+    @property
+    def has_ceased(self) -> bool:
+        """Whether it generated once, and the newest request for a token brought none."""
+        return self.has_generated and self.refusal is not None
 
     @property
     def refusal(self) -> str | None:
