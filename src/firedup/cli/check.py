@@ -6,6 +6,7 @@ import click
 
 from firedup.cli import option
 from firedup.cli.command import command as make_command
+from firedup.cli.haste import loading
 
 
 @make_command(
@@ -60,11 +61,14 @@ def command(
     files and a few rows are read, where they lie. The exit status is 1 when the server would crash
     or accept less than it could, else 0; with --fix it is that of the copy.
     """
-    from firedup.cli.checked import check_asked, fix_asked
-    from firedup.cli.paper import choose_output
-    from firedup.view.checked import record_checked, render_checked
-    from firedup.view.record import render_json
+    with loading():
+        from firedup.cli.checked import check_asked, fix_asked
+        from firedup.cli.paper import choose_output
+        from firedup.drafter.judge import all_checks, page_of
+        from firedup.view.checked import record_checked, render_checked
+        from firedup.view.record import render_json
 
+        all_checks()
     words = (target, draft)
     if out is not None:
         from firedup.view.fixed import record_fixed, render_fixed
@@ -81,8 +85,6 @@ def command(
         words, engine=engine, version=version, tp=tp, launch=launch, run=run, host=host
     )
     if as_json:
-        from firedup.drafter.judge import page_of
-
         pages = {one.id: page_of(one.id) for one in checked.findings}
         click.echo(render_json(record_checked(checked, pages)))
     else:

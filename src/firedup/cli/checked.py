@@ -8,17 +8,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from firedup.cli.drive import run_async
-from firedup.cli.knowledge import read_catalogue
-from firedup.cli.links import open_run
 from firedup.core.checked import Checked, Fixed
 from firedup.core.error import UsageError
 from firedup.core.model import ServerSpec
 from firedup.drafter.case import Launch
-from firedup.drafter.fix import fix_paths
+from firedup.drafter.known import engines
 from firedup.drafter.launch import read_launch
 from firedup.drafter.pair import Question, check_pair, check_paths
 from firedup.drafter.place import Here, There
-from firedup.profile.command import read_command
 
 Words = tuple[str | None, str | None]
 
@@ -37,8 +34,7 @@ def check_asked(
     if launch is not None and run is not None:
         raise UsageError("a run has a command of its own", todo="Leave out --command or --run.")
     if run is not None:
-        if engine is not None:
-            read_catalogue(engine=engine)
+        _check_engine(engine)
         return run_async(_check_run(words, run, host, engine=engine, version=version, tp=tp))
     target, draft, question = _ask(words, engine=engine, version=version, tp=tp, launch=launch)
     return run_async(check_paths(target, draft, question, host=host))
@@ -61,6 +57,8 @@ def fix_asked(
             "the drafter of a run is corrected by its place",
             todo="Name TARGET and DRAFT, or the --command, instead of --run.",
         )
+    from firedup.drafter.fix import fix_paths
+
     target, draft, question = _ask(words, engine=engine, version=version, tp=tp, launch=launch)
     return run_async(fix_paths(target, draft, Path(out), question, host=host))
 
@@ -68,12 +66,26 @@ def fix_asked(
 def _ask(
     words: Words, *, engine: str | None, version: str | None, tp: int | None, launch: str | None
 ) -> tuple[str, str, Question]:
-    if engine is not None:
-        read_catalogue(engine=engine)
+    _check_engine(engine)
     argv = _split(launch) if launch is not None else ()
-    spec = read_command(argv, {}, read_catalogue()) if argv else ServerSpec()
+    spec = _read_spec(argv) if argv else ServerSpec()
     target, draft = _complete(words, spec, "")
     return target, draft, Question(engine or spec.engine, version, _read(argv, {}, tp, spec))
+
+
+def _check_engine(engine: str | None) -> None:
+    """UsageError when no profile is called `engine`; those that checks know need no look."""
+    if engine is not None and engine not in {one.engine for one in engines()}:
+        from firedup.cli.knowledge import read_catalogue
+
+        read_catalogue(engine=engine)
+
+
+def _read_spec(argv: tuple[str, ...]) -> ServerSpec:
+    from firedup.cli.knowledge import read_catalogue
+    from firedup.profile.command import read_command
+
+    return read_command(argv, {}, read_catalogue())
 
 
 async def _check_run(
@@ -85,6 +97,8 @@ async def _check_run(
     version: str | None,
     tp: int | None,
 ) -> Checked:
+    from firedup.cli.links import open_run
+
     async with open_run(host, run) as (agent, found):
         manifest = found.manifest
         target, draft = _complete(words, found.spec, manifest.cwd or "")

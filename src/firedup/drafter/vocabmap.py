@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,12 +24,12 @@ class Reading:
 
 def read_offsets(d2t: Sequence[int], vocab: int) -> Reading:
     """As engines read it: the id of row i is i + d2t[i]."""
-    return _reading([row + more for row, more in enumerate(d2t)], vocab)
+    return _reading(tuple(d2t), vocab, is_ids=False)
 
 
 def read_ids(d2t: Sequence[int], vocab: int) -> Reading:
     """As if it held the ids themselves."""
-    return _reading(list(d2t), vocab)
+    return _reading(tuple(d2t), vocab, is_ids=True)
 
 
 def holds_ids(d2t: Sequence[int], vocab: int, marked: Sequence[int] | None) -> bool:
@@ -54,13 +55,22 @@ def is_arange(d2t: Sequence[int]) -> bool:
     return len(d2t) > 1 and all(value == row for row, value in enumerate(d2t))
 
 
-def _reading(ids: list[int], vocab: int) -> Reading:
-    outside = tuple(row for row, i in enumerate(ids) if not 0 <= i < vocab)
-    falling = tuple(row for row in range(1, len(ids)) if ids[row] < ids[row - 1])
+@lru_cache(maxsize=4)
+def _reading(d2t: tuple[int, ...], vocab: int, *, is_ids: bool) -> Reading:
+    """Kept, since several checks read the same map of tens of thousands of rows."""
+    ids = d2t if is_ids else tuple([row + more for row, more in enumerate(d2t)])
+    outside = tuple([row for row, i in enumerate(ids) if not 0 <= i < vocab])
+    falling = tuple([row for row in range(1, len(ids)) if ids[row] < ids[row - 1]])
+    return Reading(ids, outside, falling, _doubled(ids))
+
+
+def _doubled(ids: tuple[int, ...]) -> tuple[int, ...]:
+    if len(set(ids)) == len(ids):
+        return ()
     seen: set[int] = set()
     doubled = []
     for row, i in enumerate(ids):
         if i in seen:
             doubled.append(row)
         seen.add(i)
-    return Reading(tuple(ids), outside, falling, tuple(doubled))
+    return tuple(doubled)
