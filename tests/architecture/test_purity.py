@@ -45,7 +45,7 @@ def imported_packages(tree: ast.AST) -> set[str]:
     return packages
 
 
-@pytest.mark.parametrize("path", CORE, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", CORE, ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_the_core_waits_for_nothing_and_touches_nothing(path: Path) -> None:
     tree = ast.parse(path.read_bytes())
 
