@@ -116,6 +116,15 @@ def test_a_folder_with_something_in_it_is_not_written_to(tmp_path: Path) -> None
     assert [entry.name for entry in out.iterdir()] == ["mine"]
 
 
+@pytest.mark.parametrize("place", ["/proc/x", "/proc/x/y", "{file}/out", "{file}", "{long}"])
+def test_where_nothing_can_be_written_is_wrong_use(place: str, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    out = place.format(file=tmp_path / "file", long=tmp_path / ("x" * 250))
+
+    with pytest.raises(UsageError):
+        fixed(BY_NAME["d2t-ids"], Path(out))
+
+
 def test_an_empty_folder_is_as_good_as_none(tmp_path: Path) -> None:
     out = tmp_path / "out"
     out.mkdir()

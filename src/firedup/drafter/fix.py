@@ -51,7 +51,10 @@ async def fix_paths(
         repair = plan_repair(case, found)
         if repair.is_empty:
             return Fixed(None, (), _left(found))
-        linked = await asyncio.to_thread(_make, case, repair, source, copied)
+        try:
+            linked = await asyncio.to_thread(_make, case, repair, source, copied)
+        except OSError as error:
+            raise _unwritten(out, error) from error
     async with open_case(target, f"local:{copied}", question, host=host) as (case, _):
         left, _ = judge(case)
     return Fixed(os.fspath(out), tuple(repair.done), _left(left), linked)
@@ -75,8 +78,25 @@ def _source(draft: str, host: str | None) -> Path:
     return source
 
 
+def _unwritten(out: Path, error: OSError) -> UsageError:
+    why = error.strerror or str(error)
+    return UsageError(
+        f"the corrected copy cannot be written: {why}",
+        where=os.fspath(error.filename2 or error.filename or out),
+        todo=f"Name another folder than {out}, one that can be made and has room.",
+    )
+
+
 def _place_of(out: Path, source: Path) -> Path:
     """Where the copy goes, from the root. UsageError where it cannot go."""
+    try:
+        return _free_place(out, source)
+    except (OSError, RuntimeError) as error:  # RuntimeError: a loop of links, to older Pythons
+        known = error if isinstance(error, OSError) else OSError(str(error))
+        raise _unwritten(out, known) from error
+
+
+def _free_place(out: Path, source: Path) -> Path:
     if out.is_symlink() or (out.exists() and not out.is_dir()):
         raise UsageError("the copy's folder is something else already", where=str(out))
     if out.exists() and any(out.iterdir()):
