@@ -21,6 +21,12 @@ def test_the_page_fits_any_terminal() -> None:
     assert max(map(len, page.splitlines())) < 80
 
 
+def test_each_command_stands_apart_from_what_it_does() -> None:
+    page = render_overview()
+
+    assert all(f"  {name} " in page for name in HELP)
+
+
 @pytest.mark.parametrize("words", [["--help"], ["-h"], ["help"]])
 def test_the_page_is_printed_on_demand(
     words: list[str], capsys: pytest.CaptureFixture[str]

@@ -57,6 +57,7 @@ HELP = {name: line for _, commands in SECTIONS for name, line in commands}
 
 def render_overview() -> str:
     """The text of `firedup --help`, in ASCII and at most 79 columns wide."""
+    width = max(map(len, HELP)) + 2
     lines = [
         "Usage: firedup COMMAND [options]",
         "",
@@ -64,7 +65,7 @@ def render_overview() -> str:
     ]
     for title, commands in SECTIONS:
         lines += ["", f"{title}:"]
-        lines += [f"  {name:9}{line}" for name, line in commands]
+        lines += [f"  {name:{width}}{line}" for name, line in commands]
     lines += [
         "",
         "Options:",
