@@ -26,6 +26,8 @@ DAY_NS = 1_767_225_600 * 1_000_000_000  # 2026-01-01 00:00:00 UTC
         ("[rank3]:[E101 00:00:00.1 ProcessGroupNCCL.cpp:1] x", None, Source("rank3")),
         ("[rank0]: Traceback (most recent call last):", None, Source("rank0")),
         ("sglang-1  | [2026-01-01 00:00:00 TP0] x", "x", Source("TP0")),
+        ("sglang-1\u00a0| [2026-01-01 00:00:00 TP0] x", "x", Source("TP0")),
+        ("sglang-1 \u00a0|\u00a0[2026-01-01 00:00:00 TP0] x", "x", Source("TP0")),
         ("2026-01-01T00:00:00.5Z [2026-01-01 00:00:00 TP0] x", "x", Source("TP0")),
         ("2026-01-01 00:00:00 Traceback (most recent", "Traceback (most recent", Source()),
         ("[pod/sglang-0/main] [2026-01-01 00:00:00 TP0] x", "x", Source("TP0")),

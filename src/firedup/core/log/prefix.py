@@ -20,7 +20,7 @@ _COLLECTOR = re.compile(
     r"|\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:[.,]\d+)? "
     r"|\[pod/[^\]]{1,200}\] "
     r"|\d{1,4}: "
-    r"|[A-Za-z][\w.-]{0,60}-\d+ +\| ?"
+    r"|[A-Za-z][\w.-]{0,60}-\d+[ \u00a0]+\|[ \u00a0]?"
     r"|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d [\w.-]{1,64} [\w@./-]{1,64}\[\d+\]: )"
 )
 # vLLM and Ray: (EngineCore_DP0 pid=123), (Worker_TP3 pid=7), (RayWorkerWrapper pid=9, ip=10.0.0.2).
