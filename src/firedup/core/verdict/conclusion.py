@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from firedup.core.model import Evidence, Finding, Progress, Severity, Stage, Verdict
+from firedup.core.model import Cause, Evidence, Finding, Progress, Severity, Stage, Verdict
+from firedup.core.rule import Role
 from firedup.core.verdict.hold import Stall
 from firedup.core.verdict.liveness import Pulse
 from firedup.core.verdict.roster import Missing
@@ -12,6 +13,13 @@ from firedup.core.verdict.silence import Silence
 
 # From this silence on a busy process is said to buffer its output.
 BUFFERED_S = 60.0
+_FOLLOWING = (Role.VICTIM.value, Role.WRAPPER.value)
+
+
+def note_victim(cause: Cause | None) -> Iterator[str]:
+    """What to keep in mind where the best line is one that only follows from a failure."""
+    if cause is not None and cause.role in _FOLLOWING:
+        yield "The first fault is not in this log: the line shown follows from it."
 
 
 def tell_stall(stall: Stall | None) -> Iterator[Finding]:

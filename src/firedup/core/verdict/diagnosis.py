@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from enum import Enum
 
 from firedup.core.log.block import Mark, Shape
@@ -101,6 +102,7 @@ class Diagnosis:
         final. Serving on forgives failed requests.
         """
         for suspect in self._suspects:
+            suspect.has_later_life = True
             if not suspect.is_final and _is_outlived(suspect, writer, aftermath):
                 suspect.has_survived = True
 
@@ -111,6 +113,10 @@ class Diagnosis:
     def fatal_at(self) -> Moment | None:
         """When the first fatal line came."""
         return next((s.at for s in self._before_stop() if s.fatality), None)
+
+    def last_word_at(self) -> Moment | None:
+        """When the first victim spoke after which nobody went on; None where there is none."""
+        return next((s.at for s in self._before_stop() if s.is_last_word), None)
 
     def cause(
         self,
@@ -125,7 +131,14 @@ class Diagnosis:
         the engine's `version`; `later` is the first stage of a log that shows none before it.
         """
         chosen = self._choose(allows_weak=allows_weak)
-        return cause_of(chosen, version, later) if chosen else None
+        if chosen is None:
+            return None
+        detail = self._detail(chosen)
+        if detail is None:
+            return cause_of(chosen, version, later)
+        known = replace(chosen, rule=detail.rule, named=detail.named, rules=detail.rules)
+        cause, told = cause_of(known, version, later), cause_of(detail).evidence
+        return replace(cause, evidence=(*cause.evidence, *told))
 
     def followed(self, cause: Cause | None) -> tuple[Followed, ...]:
         """What was printed after the cause and because of it, one line per message."""
@@ -152,6 +165,8 @@ class Diagnosis:
             return 0.0
         has_wrapper = any(s.role is Role.WRAPPER for s in self._suspects)
         suspect = next((s for s in self._suspects if _is_line_of(s, cause)), None)
+        if suspect is not None and suspect.role in (Role.VICTIM, Role.WRAPPER):
+            return 0.5 if has_wrapper else 0.4  # it failed, and what failed first is not here
         if cause.rule is not None and (suspect is None or suspect.role is not None):
             return 0.95 if has_wrapper else 0.9
         return 0.75 if has_wrapper else 0.6
@@ -180,6 +195,29 @@ class Diagnosis:
             if able:
                 return next((s for s in able if s.named is not None), able[0])
         return None
+
+    def _detail(self, chosen: Suspect) -> Suspect | None:
+        """A later line of the same exception's message that knows another class of failure.
+
+        NCCL's exception says in its first line which kind of call failed, and further down at what.
+        """
+        if chosen.role is not Role.CAUSE or chosen.named is None:
+            return None
+        place = (chosen.mark.block, chosen.mark.position)
+        if chosen.mark.shape is not Shape.EXCEPTION:
+            return None
+        return next(
+            (
+                s
+                for s in self._suspects
+                if (s.mark.block, s.mark.position) == place
+                and s.mark.shape is Shape.DETAIL
+                and s.role is Role.CAUSE
+                and s.named is not None
+                and s.named.failure != chosen.named.failure
+            ),
+            None,
+        )
 
     def _thin_out(self) -> None:
         """Forget the oldest of those that a living server outlives, and of the rest the newest."""

@@ -19,7 +19,13 @@ from firedup.core.model import (
     Verdict,
 )
 from firedup.core.verdict.aftermath import tell_no_token, tell_survivors
-from firedup.core.verdict.conclusion import tell_last_progress, tell_missing, tell_quiet, tell_stall
+from firedup.core.verdict.conclusion import (
+    note_victim,
+    tell_last_progress,
+    tell_missing,
+    tell_quiet,
+    tell_stall,
+)
 from firedup.core.verdict.ending import cause_of_exit, cause_of_owner
 from firedup.core.verdict.hold import Stall, tell_work
 from firedup.core.verdict.lifecycle import Facts, judge
@@ -72,7 +78,7 @@ class Judgement:
             cause=cause,
             followed=reader.diagnosis.followed(cause),
             findings=(*self._findings(facts, verdict), *reader.findings),
-            notes=tuple(notes),
+            notes=(*notes, *note_victim(cause)),
             gauges=reader.readings.gauges(is_sampled=reader.sieve.has_sampled_gauges),
         )
 
@@ -103,6 +109,10 @@ class Judgement:
         has_process = out.begun is not None and (
             out.begun.pid is not None or bool(self.liveness.processes)
         )
+        is_stuck = not has_process and bool(self._log_stall())
+        last_word_at = reader.diagnosis.last_word_at()
+        if last_word_at and not (fatality or has_process or is_stuck or log_ready):
+            fatality, fatal_at = Fatality.LIKELY, last_word_at
         return Facts(
             fatality=fatality,
             is_fatality_settled=self._is_settled(fatal_at),
@@ -119,7 +129,7 @@ class Judgement:
             has_process=has_process,
             is_stalled=self.readiness.is_hung or self.readiness.has_ceased or stall is not None,
             is_held=stall is not None and stall.is_held,
-            is_stuck=not has_process and bool(self._log_stall()),
+            is_stuck=is_stuck,
             deadline_passed=out.deadline is not None,
             is_lost=out.is_lost,
             has_begun=reader.knows_anything or has_process or out.begun is not None,

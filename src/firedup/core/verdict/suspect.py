@@ -50,6 +50,7 @@ class Suspect:
     rules: tuple[Rule, ...] = ()  # all that know the line and give it a role
     placed_by: int | None = None  # which traceback of its chain showed the stage
     has_survived: bool = False
+    has_later_life: bool = False  # somebody went on after it, whether or not that forgives it
 
     @property
     def rank(self) -> str | None:
@@ -81,6 +82,12 @@ class Suspect:
         """An error that is only named in passing: a warning, or a name that no engine knows."""
         is_named_only = self.mark.shape is Shape.LONE
         return self.is_mild or (is_named_only and (self.rule is None or self.rule.engine is None))
+
+    @property
+    def is_last_word(self) -> bool:
+        """A victim's traceback after which nobody went on: what killed it is told elsewhere."""
+        is_traceback = self.role is Role.VICTIM and not self.is_bare and not self.is_mild
+        return is_traceback and not self.is_after_ready and not self.has_later_life
 
     @property
     def fatality(self) -> Fatality:
