@@ -160,6 +160,8 @@ def test_json_flags_and_scripts_of_a_shell_are_taken_apart() -> None:
     assert launch.flags["speculative-config.method"] == "eagle3"
     assert launch.flags["speculative-config.n"] == "3"
     assert launch.tp == 2
+    short = ["vllm", "serve", "/m", "-sc", '{"method": "eagle3", "model": "/d"}']
+    assert read_launch(short).flags["speculative-config.model"] == "/d"
     assert read_launch(["x", "--speculative-config", "{broken"]).flags == {
         "speculative-config": "{broken"
     }

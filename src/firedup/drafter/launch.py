@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from firedup.drafter.case import Launch
 from firedup.drafter.config import whole
+from firedup.profile.flags import takes_script
 
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=(.*)", re.DOTALL)
 _TP = ("tp-size", "tensor-parallel-size", "tp")
@@ -47,8 +48,8 @@ def read_launch(
 
 def _unwrap(argv: Sequence[str]) -> Iterator[str]:
     """The words, and those of a script that a shell is given with -c."""
-    for before, word in zip(("", *argv), argv, strict=False):
-        if before.startswith("-") and not before.startswith("--") and before.endswith("c"):
+    for index, word in enumerate(argv):
+        if index > 1 and takes_script(argv[index - 2], argv[index - 1]):
             try:
                 yield from shlex.split(word.replace("\\\n", " "))
             except ValueError:

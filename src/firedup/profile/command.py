@@ -11,13 +11,12 @@ from itertools import takewhile
 
 from firedup.core.model import ServerSpec
 from firedup.profile.container import ContainerCommand, parse_container
-from firedup.profile.flags import Flags, parse_flags
+from firedup.profile.flags import Flags, parse_flags, takes_script
 from firedup.profile.schema import GENERIC, Catalogue, Command, EngineProfile
 
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 _PYTHON = re.compile(r"python(?:\d(?:\.\d+)?)?t?")
 _PYTHON_VALUES = ("-X", "-W", "--check-hash-based-pycs")
-_SHELLS = ("sh", "bash", "dash", "zsh", "ksh")
 _SPLITS = ("prefill", "decode")
 _FLAG_FIELDS = (
     "model", "draft", "algorithm", "tensor_parallel", "bind", "port", "served_name", "api_key",
@@ -93,8 +92,7 @@ def _starts(argv: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
     """Every place where the engine's own command may begin: after any number of wrappers."""
     for index, word in enumerate(argv):
         yield argv[index:]
-        is_script = index and word.startswith("-") and word.endswith("c") and "--" not in word
-        if is_script and _base(argv[index - 1]) in _SHELLS and index + 1 < len(argv):
+        if index and takes_script(argv[index - 1], word) and index + 1 < len(argv):
             for words in _shell_commands(argv[index + 1]):
                 for inner in range(len(words)):
                     yield words[inner:]

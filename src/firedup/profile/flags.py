@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+_SHELLS = ("sh", "bash", "dash", "zsh", "ksh")
+
 
 @dataclass(frozen=True, slots=True)
 class Flags:
@@ -69,6 +71,12 @@ def parse_flags(
             given.append((flag, pending))
             pending = next(rest, None)
     return Flags(tuple(given), bare)
+
+
+def takes_script(program: str, flag: str) -> bool:
+    """Whether the word after `flag` is a script for a shell: `sh -c`, `/bin/bash -lc`."""
+    is_script = flag.startswith("-") and flag.endswith("c") and "--" not in flag
+    return is_script and program.rpartition("/")[2] in _SHELLS
 
 
 def _is_flag(word: str) -> bool:
