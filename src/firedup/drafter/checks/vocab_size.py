@@ -18,12 +18,12 @@ ID = "vocab-size-differs"
 
 
 def check(case: Case) -> Iterator[CheckFinding]:
-    """Compare both configs; padding of a plain draft model's table is allowed for."""
+    """Compare both configs; vLLM refuses a plain draft model even when only padding differs."""
     wanted, said = case.target_facts.vocab, case.draft_facts.vocab
     if wanted is None or said is None or wanted == said or case.draft.gguf:
         return
     is_eagle = case.draft_facts.kind in {"eagle3", "eagle", "mtp"}
-    consequences = _of_head(case, wanted, said) if is_eagle else _of_model(wanted, said)
+    consequences = _of_head(case, wanted, said) if is_eagle else _of_model()
     evidence = (
         config_evidence(case.draft, "vocab_size", said),
         config_evidence(case.target, "vocab_size", wanted),
@@ -56,12 +56,10 @@ def _of_head(case: Case, wanted: int, said: int) -> tuple[Consequence, ...]:
     )
 
 
-def _of_model(wanted: int, said: int) -> tuple[Consequence, ...]:
-    padding = abs(wanted - said) / max(wanted, said)
-    harm = Harm.RISK if padding < 0.02 else Harm.CRASH
+def _of_model() -> tuple[Consequence, ...]:
     return (
         sglang(Harm.RISK, "proposes ids of another vocabulary"),
-        vllm(harm, "refuses a draft model with another vocabulary size"),
+        vllm(Harm.CRASH, "Target and draft model should have the same vocabulary size"),
         llama_cpp(Harm.SILENT_LOSS, "serves without speculation when the vocabularies differ"),
     )
 
