@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from firedup.core.checked import Harm
+from firedup.drafter.checkpoint import Tensor
 from firedup.drafter.checks.drafter_context import ALLOWED
+from firedup.drafter.expected import expected_tensors
+from firedup.drafter.facts_draft import draft_facts
 from tests.drafter.pairs import EAGLE3, IDS, KIMI, LLAMA, found, harm_of, pair
 
 RUN = "python3 -m sglang.launch_server --model-path /models/target"
@@ -326,3 +331,19 @@ def test_published_drafters_are_named_for_a_target_that_is_known() -> None:
     assert "lightseekorg/kimi-k2.5-eagle3-mla" in finding.message
     assert any("MT-Bench 2.94" in one.text for one in finding.evidence)
     assert found(pair(path="/models/our-own"), "published-drafters") is None
+
+
+def test_a_whole_head_that_is_missing_is_the_targets_in_vllm_and_nobodys_in_sglang() -> None:
+    case = pair(draft_vocab_size=256, intermediate_size=128)
+    expected = expected_tensors(case)
+    assert expected is not None
+    held = {
+        name: Tensor(name, "BF16", tuple(size or 1 for size in shape), "model.safetensors", 0, 0)
+        for name, shape in expected.required.items()
+        if name != "lm_head.weight"
+    }
+    draft = replace(case.draft, tensors=held)
+    case = replace(case, draft=draft, draft_facts=draft_facts(draft))
+
+    harms = {e: harm_of(replace(case, engine=e), "tensor-missing") for e in ("sglang", "vllm")}
+    assert harms == {"sglang": "silent-loss", "vllm": "note"}

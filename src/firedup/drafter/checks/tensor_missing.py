@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from firedup.core.checked import CheckFinding, Harm
+from firedup.core.checked import CheckFinding, Consequence, Harm
 from firedup.core.model import Evidence
 from firedup.drafter.canonical import canonical_name
 from firedup.drafter.case import Case
 from firedup.drafter.expected import expected_tensors, held, is_split
 from firedup.drafter.rename import renames_of
-from firedup.drafter.tell import everywhere, file_of, shape_text, under
+from firedup.drafter.tell import file_of, llama_cpp, sglang, shape_text, under, vllm
 
 ID = "tensor-missing"
 # What other checks say with more words.
@@ -57,14 +57,28 @@ def check(case: Case) -> Iterator[CheckFinding]:
         "draft",
         f"{count} missing{under(missing)}.",
         tuple(evidence),
-        everywhere(Harm.SILENT_LOSS, "starts without a word; the tensor keeps its initial values")[
-            :2
-        ]
-        + everywhere(Harm.CRASH, "the converter or the loader misses a tensor")[2:],
+        _consequences(case, missing),
         "Give the tensors the names that engines read; --fix does it."
         if all(name in found for name in missing)
         else "Export the drafter again with all its tensors, or use another copy of it.",
         fixable=all(name in found for name in missing),
+    )
+
+
+def _consequences(case: Case, missing: tuple[str, ...]) -> tuple[Consequence, ...]:
+    starts = "starts without a word; the tensor keeps its initial values"
+    facts = case.draft_facts
+    if missing == ("lm_head.weight",) and facts.draft_vocab == facts.vocab:
+        shared = "takes the target's head"
+        return (
+            sglang(Harm.SILENT_LOSS, starts),
+            vllm(Harm.NOTE, shared),
+            llama_cpp(Harm.NOTE, shared),
+        )
+    return (
+        sglang(Harm.SILENT_LOSS, starts),
+        vllm(Harm.SILENT_LOSS, starts),
+        llama_cpp(Harm.CRASH, "the converter or the loader misses a tensor"),
     )
 
 
