@@ -15,6 +15,7 @@ from firedup.drafter.case import Case
 from firedup.drafter.config import inner
 from firedup.drafter.consequence import as_asked, consequences
 from firedup.drafter.expected import layer_config
+from firedup.drafter.facts_target import text_config
 from firedup.drafter.tell import config_evidence, everywhere
 
 IDS = {
@@ -68,8 +69,7 @@ def check(case: Case) -> Iterator[CheckFinding]:
 
 
 def _target(case: Case) -> Mapping[str, Any]:
-    config = case.target.config
-    language = inner(config, "text_config", "llm_config", "language_config") or config
+    language = text_config(case.target.config)
     return language if _theta(language) is not None else inner(language, "rope_parameters")
 
 
