@@ -9,8 +9,10 @@ from firedup.drafter.config import architecture, inner, text
 
 
 def guess_producer(draft: Checkpoint, names: Mapping[str, str]) -> tuple[str | None, str]:
-    """(producer, what tells it); (None, "") where nothing does."""
+    """(producer, what tells it); (None, "") where nothing does, as without a config."""
     config = draft.config
+    if not config:
+        return None, ""
     if text(config, "speculators_model_type") or inner(config, "speculators_config"):
         return "speculators", "config.json has the nested format of speculators"
     quantised = inner(draft.extra, "hf_quant_config.json")

@@ -32,10 +32,14 @@ def tensor_evidence(checkpoint: Checkpoint, tensor: Tensor, more: str = "") -> E
 
 
 def config_evidence(checkpoint: Checkpoint, key: str, value: object) -> Evidence:
-    """One key of config.json and its value; None = it is not there."""
+    """One key of config.json and its value; None = it is not there, or says nothing of use."""
     if isinstance(value, bool):
         value = str(value).lower()  # as JSON has it
-    said = "is not there" if value is None else f"is {value}"
+    stored = checkpoint.config.get(key) if value is None else None
+    if stored is not None:
+        said = f"is {stored!r:.60}, which says nothing"
+    else:
+        said = "is not there" if value is None else f"is {value}"
     return Evidence("file", f"{file_of(checkpoint, 'config.json')}: {key} {said}")
 
 

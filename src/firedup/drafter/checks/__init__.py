@@ -14,6 +14,9 @@ from __future__ import annotations
 MODULES: tuple[str, ...] = (
     "file_damage",
     "index_differs",
+    "target_is_drafter",
+    "same_model",
+    "config_number",
     "vocab_size",
     "hidden_size",
     "fc_width",
@@ -52,6 +55,7 @@ MODULES: tuple[str, ...] = (
     "quantization",
     "attention_backend",
     "config_dtype",
+    "heads_divisible",
     "several_layers",
     "rejection_sampling",
     "gguf_pair",
