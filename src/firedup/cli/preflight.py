@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from firedup.cli import checks, option
+from firedup.cli import checks, option, place
 from firedup.cli.command import command as make_command
 
 
@@ -19,19 +19,7 @@ from firedup.cli.command import command as make_command
     """,
 )
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="[--] COMMAND...")
-@click.option("--env", "env", multiple=True, type=option.Variable(), help="Set a variable.")
-@click.option(
-    "--env-file",
-    "env_files",
-    multiple=True,
-    metavar="FILE",
-    help="Set the variables of a file of K=V lines that lies on the host; may be repeated.",
-)
-@click.option("--setup", metavar="SHELL", help="Shell before it: 'source venv/bin/activate'.")
-@click.option("--login/--no-login", default=None, help="Launch from a login shell, or not.")
-@click.option(
-    "--cwd", metavar="DIR", help="The server's folder; else this one, on a host the home there."
-)
+@place.options
 @click.option("--log", metavar="PATH", help="Where its output is to go; else the run folder.")
 @checks.skips
 @option.engine

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from firedup.cli import asking, checks, nodeoption, option, stalling
+from firedup.cli import asking, checks, nodeoption, option, place, stalling
 from firedup.cli.command import command as make_command
 from firedup.cli.notify import Address
 
@@ -26,19 +26,7 @@ HOOK_EVENTS = ("ready", "crashed", "stalled", "exited")
 @click.option(
     "--name", metavar="NAME", help="A label for the run; else one is made from the command."
 )
-@click.option("--env", "env", multiple=True, type=option.Variable(), help="Set a variable.")
-@click.option(
-    "--env-file",
-    "env_files",
-    multiple=True,
-    metavar="FILE",
-    help="Set the variables of a file of K=V lines that lies on the host; may be repeated.",
-)
-@click.option("--setup", metavar="SHELL", help="Shell before it: 'source venv/bin/activate'.")
-@click.option("--login/--no-login", default=None, help="Launch from a login shell, or not.")
-@click.option(
-    "--cwd", metavar="DIR", help="The server's folder; else this one, on a host the home there."
-)
+@place.options
 @click.option("--log", metavar="PATH", help="Where its output goes; else into the run folder.")
 @option.timeout
 @stalling.stage_limits

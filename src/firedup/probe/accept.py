@@ -5,7 +5,6 @@ from __future__ import annotations
 from firedup.core.event import Accepted
 from firedup.core.measure.acceptance import Counts, acceptance_of, count_meta, count_metrics
 from firedup.core.measure.completion import Answer, build_request, parse_answer
-from firedup.core.measure.exposition import parse_exposition
 from firedup.core.model import Acceptance
 from firedup.host.base import OperationError
 from firedup.probe.target import Target
@@ -16,15 +15,8 @@ _OK = 200
 
 async def read_counts(target: Target) -> Counts | None:
     """The counters of the metrics route since the server's start; None when it has none."""
-    if target.http.metrics is None:
-        return None
-    try:
-        answer = await target.get(target.http.metrics)
-    except OperationError:
-        return None
-    if answer.status != _OK:
-        return None
-    return count_metrics(parse_exposition(answer.body.decode("utf-8", "replace")))
+    samples = await target.read_metrics()
+    return None if samples is None else count_metrics(samples)
 
 
 async def read_acceptance(

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from firedup.core.measure.exposition import parse_exposition, total_of
-from firedup.host.base import OperationError
+from firedup.core.measure.exposition import total_of
 from firedup.probe.target import Target
 
-_OK = 200
 # Requests that are worked on, and those that wait for their turn.
 _GAUGES = (
     "vllm:num_requests_running",
@@ -20,14 +18,8 @@ _GAUGES = (
 
 async def count_running(target: Target) -> int | None:
     """Requests that run or wait; None where the server has no gauge of them or does not answer."""
-    if target.http.metrics is None:
+    samples = await target.read_metrics()
+    if samples is None:
         return None
-    try:
-        answer = await target.get(target.http.metrics)
-    except OperationError:
-        return None
-    if answer.status != _OK:
-        return None
-    samples = parse_exposition(answer.body.decode("utf-8", "replace"))
     found = [total for name in _GAUGES if (total := total_of(samples, name)) is not None]
     return round(sum(found)) if found else None

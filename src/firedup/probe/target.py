@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from firedup.core.measure.exposition import MetricSample, parse_exposition
 from firedup.core.model import ServerSpec
+from firedup.host.base import OperationError
 from firedup.host.http import HttpAnswer, KeySource, fetch_http
 from firedup.host.link import Agent
 from firedup.profile.schema import EngineProfile, Http
 
+_OK = 200
 _UNKNOWN = Http(
     health="/health",
     completions=("/v1/completions", "/v1/chat/completions", "/generate"),
@@ -40,6 +43,18 @@ class Target:
     async def post(self, path: str, body: str, *, timeout_s: float) -> HttpAnswer:
         """POST a JSON `body` to `path`; OperationError when nothing answers."""
         return await self._fetch(path, "POST", body, timeout_s)
+
+    async def read_metrics(self) -> tuple[MetricSample, ...] | None:
+        """What its metrics route tells now; None where it has none or does not answer."""
+        if self.http.metrics is None:
+            return None
+        try:
+            answer = await self.get(self.http.metrics)
+        except OperationError:
+            return None
+        if answer.status != _OK:
+            return None
+        return parse_exposition(answer.body.decode("utf-8", "replace"))
 
     async def _fetch(
         self, path: str, method: str, body: str | None, timeout_s: float
