@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,6 +30,11 @@ class Ear:
         return [told["event"] for told in self.told]
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with closing(writer):
+            await self._take(reader, writer)
+        self._news.set()
+
+    async def _take(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head = (await reader.readuntil(b"\r\n\r\n")).decode()
         length = next(
             int(line.split(":")[1])
@@ -40,8 +46,6 @@ class Ear:
         status = self.answers.pop(0) if self.answers else 204
         writer.write(f"HTTP/1.1 {status} Said\r\nContent-Length: 0\r\n\r\n".encode())
         await writer.drain()
-        writer.close()
-        self._news.set()
 
     async def hear(self, event: str) -> dict[str, Any]:
         """What is told of `event`, once it is."""

@@ -2,9 +2,10 @@ import asyncio
 import json
 import socket
 import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Iterator
+from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
@@ -213,33 +214,29 @@ async def test_a_port_where_nobody_listens_is_refused(agent: Agent) -> None:
     assert caught.value.code == "refused"
 
 
-@asynccontextmanager
-async def answering(data: bytes) -> AsyncIterator[int]:
+@contextmanager
+def answering(data: bytes) -> Iterator[int]:
     """The port of a server that sends `data` and then keeps the connection open."""
-    over, answers = asyncio.Event(), set()
+    with ExitStack() as connections, socket.create_server(("127.0.0.1", 0)) as listener:
 
-    async def answer(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        answers.add(asyncio.current_task())
-        writer.write(data)
-        await over.wait()
-        writer.close()
-        with suppress(ConnectionError):
-            await writer.wait_closed()
+        def answer() -> None:
+            with suppress(OSError):  # the listener is shut down, or a client has gone
+                while True:
+                    connection, _ = listener.accept()
+                    connections.enter_context(connection).sendall(data)
 
-    server = await asyncio.start_server(answer, "127.0.0.1", 0)
-    try:
-        yield server.sockets[0].getsockname()[1]
-    finally:
-        server.close()
-        over.set()
-        for _ in range(3):  # who was let in at the last moment begins to be answered now
-            await asyncio.sleep(0)
-        await asyncio.gather(*filter(None, answers))
+        thread = Thread(target=answer)
+        thread.start()
+        try:
+            yield int(listener.getsockname()[1])
+        finally:
+            listener.shutdown(socket.SHUT_RDWR)
+            thread.join()
 
 
 @pytest.mark.parametrize("data", [b"", b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc"])
 async def test_a_server_that_does_not_finish_is_left_in_time(agent: Agent, data: bytes) -> None:
-    async with answering(data) as port:
+    with answering(data) as port:
         with pytest.raises(OperationError, match=r"did not answer within 0\.2 s") as caught:
             await fetch_http(agent, port, "/", timeout_s=0.2)
 
@@ -247,7 +244,7 @@ async def test_a_server_that_does_not_finish_is_left_in_time(agent: Agent, data:
 
 
 async def test_what_is_no_http_is_said(agent: Agent) -> None:
-    async with answering(b"SSH-2.0-OpenSSH_9\r\n") as port:
+    with answering(b"SSH-2.0-OpenSSH_9\r\n") as port:
         with pytest.raises(OperationError, match="no HTTP") as caught:
             await fetch_http(agent, port, "/")
 
@@ -257,7 +254,7 @@ async def test_what_is_no_http_is_said(agent: Agent) -> None:
 async def test_a_request_can_be_given_up(agent: Agent) -> None:
     threads = Path(f"/proc/{agent.hello['pid']}/task")
     before = len(list(threads.iterdir()))
-    async with answering(b"") as port:
+    with answering(b"") as port:
         stream = agent.open("http", host="127.0.0.1", port=port, path="/", limit_s=60)
         await agent.call("clock")
         during = len(list(threads.iterdir()))

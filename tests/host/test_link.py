@@ -1,6 +1,7 @@
 import asyncio
 import os
 import signal
+import socket
 import sys
 from collections.abc import Callable
 from contextlib import aclosing
@@ -246,12 +247,10 @@ async def test_the_agent_ends_with_its_client_and_leaves_nothing(
 async def test_an_agent_in_a_long_request_ends_with_its_client_too(
     state: Path, is_alive: Callable[[int], bool]
 ) -> None:
-    server = await asyncio.start_server(lambda r, w: None, "127.0.0.1", 0)
-    port = server.sockets[0].getsockname()[1]
-    async with open_agent(local_host()) as agent:
-        agent.open("http", host="127.0.0.1", port=port, path="/", limit_s=60)
-        await agent.call("clock")
-    server.close()
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        async with open_agent(local_host()) as agent:
+            agent.open("http", host="127.0.0.1", port=silent.getsockname()[1], path="/", limit_s=60)
+            await agent.call("clock")
 
     assert not is_alive(agent.hello["pid"])
 

@@ -175,7 +175,7 @@ async def test_a_client_killed_at_random_points_is_followed_byte_for_byte(
     last = await site.conclude(run, until="exit")
 
     assert story(last.explanation) == story(expected)
-    assert last.explanation.notes == ()
+    assert last.explanation.notes == expected.notes
     assert b"".join(taken) == Path(run.log).read_bytes()
     assert story(replay(site, run)) == story(expected)
 
@@ -196,7 +196,7 @@ async def test_an_agent_killed_under_a_living_client_is_replaced_and_nothing_is_
         assert not doomed.is_alive
 
     assert story(last.explanation) == story(expected)
-    assert last.explanation.notes == ()
+    assert last.explanation.notes == expected.notes
     assert b"".join(taken) == Path(run.log).read_bytes()
     assert story(replay(site, run)) == story(expected)
 
