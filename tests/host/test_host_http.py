@@ -236,17 +236,17 @@ def answering(data: bytes) -> Iterator[int]:
 
 @pytest.mark.parametrize("data", [b"", b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc"])
 async def test_a_server_that_does_not_finish_is_left_in_time(agent: Agent, data: bytes) -> None:
-    with answering(data) as port:
-        with pytest.raises(OperationError, match=r"did not answer within 0\.2 s") as caught:
-            await fetch_http(agent, port, "/", timeout_s=0.2)
+    late = pytest.raises(OperationError, match=r"did not answer within 0\.2 s")
+    with answering(data) as port, late as caught:
+        await fetch_http(agent, port, "/", timeout_s=0.2)
 
     assert caught.value.code == "timeout"
 
 
 async def test_what_is_no_http_is_said(agent: Agent) -> None:
-    with answering(b"SSH-2.0-OpenSSH_9\r\n") as port:
-        with pytest.raises(OperationError, match="no HTTP") as caught:
-            await fetch_http(agent, port, "/")
+    stranger = answering(b"SSH-2.0-OpenSSH_9\r\n")
+    with stranger as port, pytest.raises(OperationError, match="no HTTP") as caught:
+        await fetch_http(agent, port, "/")
 
     assert caught.value.code == "http"
 
