@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 from firedup.drafter.consequence import consequences
 from firedup.drafter.judge import Described, all_checks
+from tools.pages import compare_or_write, escape
 
 FOLDER = Path("docs/reference/checks")
-NOTE = "Written by `python -m tools.write_check_pages --write` from the checks."
-MEND = "python -m tools.write_check_pages --write mends it"
+MEND = "python -m tools.write_check_pages --write"
+NOTE = f"Written by `{MEND}` from the checks."
 INTRODUCTION = """\
 `firedup check TARGET DRAFT` reads headers, configs, tokenizer files and a few rows of both, and
 tells what it finds under these names. [How to use it](../../how-to/check-a-drafter.md).
@@ -35,7 +35,7 @@ def render_pages() -> dict[str, str]:
 def _page(check: Described, ident: str) -> str:
     parts = [f"# {check.ids[ident].rstrip('.')}\n", f"id `{ident}`\n", f"{check.text}\n"]
     rows = [
-        f"| {one.engine} | {one.versions or 'all'} | {one.harm.value} | {_escaped(one.text)} |"
+        f"| {one.engine} | {one.versions or 'all'} | {one.harm.value} | {escape(one.text)} |"
         for one in consequences(ident)
     ]
     if rows:
@@ -48,35 +48,9 @@ def _page(check: Described, ident: str) -> str:
     return "\n".join(parts)
 
 
-def _escaped(text: str) -> str:
-    return text.replace("|", "\\|").replace("*", "\\*")
-
-
-def find_stale(folder: Path) -> Iterator[Path]:
-    """The pages that are missing, differ, or describe no finding."""
-    wanted = render_pages()
-    for name, text in wanted.items():
-        path = folder / name
-        if not path.exists() or path.read_text(encoding="utf-8") != text:
-            yield path
-    yield from (path for path in sorted(folder.glob("*")) if path.name not in wanted)
-
-
 def main() -> int:
     """Compare, or write with --write."""
-    stale = list(find_stale(FOLDER))
-    if "--write" not in sys.argv[1:]:
-        for path in stale:
-            print(f"{path}: not what the checks say; {MEND}")
-        return int(bool(stale))
-    pages = render_pages()
-    FOLDER.mkdir(parents=True, exist_ok=True)
-    for path in stale:
-        if path.name in pages:
-            path.write_text(pages[path.name], encoding="utf-8")
-        else:
-            path.unlink()
-    return 0
+    return compare_or_write(FOLDER, render_pages(), MEND)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from firedup.core.model import Stage
@@ -11,9 +11,11 @@ from firedup.core.rule import Role, Rule
 from firedup.profile.join import join_files
 from firedup.profile.read import builtin_files
 from firedup.profile.schema import SHARED, Catalogue, FailureClass
+from tools.pages import compare_or_write, escape
 
 FOLDER = Path("docs/reference/failures")
-NOTE = "Written by `python -m tools.write_class_pages --write` from the catalogue."
+MEND = "python -m tools.write_class_pages --write"
+NOTE = f"Written by `{MEND}` from the catalogue."
 ROLES = {
     Role.CAUSE: "the cause",
     Role.KIND: "names the kind of what its form shows to be a failure",
@@ -27,7 +29,6 @@ cause on the terminal.
 
 [Rules of your own](../../how-to/teach-firedup-an-engine.md) use these classes, or bring theirs.
 """
-MEND = "python -m tools.write_class_pages --write mends it"
 BY_STAGE = "A cause of this class is called by its stage, too: `{0}-load-weights`, `{0}-warmup`.\n"
 OUTSIDE = """\
 No rule of a log says this; firedup concludes it from what it sees outside the log (how the process
@@ -89,12 +90,12 @@ def _rule(rule: Rule, described: FailureClass) -> str:
         parts.append(_stages(rule.remedies))
     versions = f", since {rule.since}" if rule.since else ""
     versions += f", until {rule.until}" if rule.until else ""
-    parts.append(f"Printed by {_escaped(rule.source)}{versions}.\n")
+    parts.append(f"Printed by {escape(rule.source)}{versions}.\n")
     return "\n".join(parts)
 
 
 def _stages(remedies: Mapping[Stage, str]) -> str:
-    rows = [f"| {stage} | {_escaped(text)} |" for stage, text in remedies.items()]
+    rows = [f"| {stage} | {escape(text)} |" for stage, text in remedies.items()]
     return "\n".join(["| in the stage | do |", "|---|---|", *rows]) + "\n"
 
 
@@ -113,40 +114,13 @@ def _source(text: str) -> str:
     return f"<{text}>" if text.startswith("https://") else text
 
 
-def _escaped(text: str) -> str:
-    return text.replace("|", "\\|").replace("*", "\\*")
-
-
 def _closed(text: str) -> str:
     return text if text.endswith((".", ")")) else f"{text}."
 
 
-def find_stale(folder: Path, catalogue: Catalogue) -> Iterator[Path]:
-    """The pages that are missing, differ, or describe no class."""
-    wanted = render_pages(catalogue)
-    for name, text in wanted.items():
-        path = folder / name
-        if not path.exists() or path.read_text(encoding="utf-8") != text:
-            yield path
-    yield from (path for path in sorted(folder.glob("*")) if path.name not in wanted)
-
-
 def main() -> int:
     """Compare, or write with --write."""
-    catalogue = join_files(builtin_files()).catalogue
-    stale = list(find_stale(FOLDER, catalogue))
-    if "--write" not in sys.argv[1:]:
-        for path in stale:
-            print(f"{path}: not what the catalogue says; {MEND}")
-        return int(bool(stale))
-    pages = render_pages(catalogue)
-    FOLDER.mkdir(parents=True, exist_ok=True)
-    for path in stale:
-        if path.name in pages:
-            path.write_text(pages[path.name], encoding="utf-8")
-        else:
-            path.unlink()
-    return 0
+    return compare_or_write(FOLDER, render_pages(join_files(builtin_files()).catalogue), MEND)
 
 
 if __name__ == "__main__":

@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from firedup.drafter.judge import all_checks, page_of
-from tools.write_check_pages import FOLDER, find_stale, render_pages
+from tools.pages import find_stale
+from tools.write_check_pages import FOLDER, render_pages
 
 
 def test_the_pages_are_up_to_date() -> None:
-    assert list(find_stale(FOLDER)) == []
+    assert list(find_stale(FOLDER, render_pages())) == []
 
 
 def test_a_page_that_describes_nothing_is_stale(tmp_path: Path) -> None:
@@ -18,7 +19,7 @@ def test_a_page_that_describes_nothing_is_stale(tmp_path: Path) -> None:
     left_over = tmp_path / "a-check-of-yesterday.md"
     left_over.write_text("# Gone\n", encoding="utf-8")
 
-    assert list(find_stale(tmp_path)) == [left_over]
+    assert list(find_stale(tmp_path, render_pages())) == [left_over]
 
 
 def test_each_id_has_the_page_that_json_names() -> None:

@@ -9,7 +9,8 @@ import pytest
 from firedup.profile.join import join_files
 from firedup.profile.read import builtin_files
 from firedup.profile.schema import Catalogue
-from tools.write_class_pages import FOLDER, find_stale, render_pages
+from tools.pages import find_stale
+from tools.write_class_pages import FOLDER, render_pages
 
 
 @pytest.fixture(scope="module")
@@ -18,7 +19,7 @@ def catalogue() -> Catalogue:
 
 
 def test_the_pages_are_up_to_date(catalogue: Catalogue) -> None:
-    assert list(find_stale(FOLDER, catalogue)) == []
+    assert list(find_stale(FOLDER, render_pages(catalogue))) == []
 
 
 def test_a_page_that_describes_no_class_is_stale(catalogue: Catalogue, tmp_path: Path) -> None:
@@ -27,7 +28,7 @@ def test_a_page_that_describes_no_class_is_stale(catalogue: Catalogue, tmp_path:
     left_over = tmp_path / "a-class-of-yesterday.md"
     left_over.write_text("# Gone\n", encoding="utf-8")
 
-    assert list(find_stale(tmp_path, catalogue)) == [left_over]
+    assert list(find_stale(tmp_path, render_pages(catalogue))) == [left_over]
 
 
 def test_the_index_leads_to_every_class(catalogue: Catalogue) -> None:
