@@ -23,7 +23,7 @@ Doing = Callable[[int], dict[str, object]]
 def process(pid: int, title: str | None = None, **facts: object) -> Process:
     known: dict[str, object] = {"cpu_s": 0.0, "rss_bytes": 99 * MIB, "read_bytes": 0, "threads": 9}
     known |= {"minor_faults": 0, "state": "S", "parent": 10, **facts}
-    return Process(pid, 1, name=(title or "python3")[:15], title=title, **known)  # type: ignore[arg-type]
+    return Process(pid, 1, name=(title or "python3")[:15], title=title, **known)  # type: ignore[arg-type]  # fields by name
 
 
 def asleep(second: int) -> dict[str, object]:
@@ -262,7 +262,7 @@ class Nothing:
 def started(**about: object) -> Pipeline:
     pipeline = Pipeline(Nothing(), year=2026, engine="sglang")
     spec = ServerSpec(engine="sglang")
-    pipeline.feed(Begun(0, 0, spec, 10, 1, is_launched=True, **about))  # type: ignore[arg-type]
+    pipeline.feed(Begun(0, 0, spec, 10, 1, is_launched=True, **about))  # type: ignore[arg-type]  # fields by name
     return pipeline
 
 

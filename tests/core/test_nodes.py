@@ -35,7 +35,7 @@ def at(verdict: Verdict, *stages: Stage, is_over: bool = False, **more: object) 
     )
     stage = stages[-1] if stages else None
     explanation = Explanation("sglang", None, verdict, stage, None, 0.9, spans)
-    return replace(Snapshot(10 * NS, 20 * NS, explanation), **more)  # type: ignore[arg-type]
+    return replace(Snapshot(10 * NS, 20 * NS, explanation), **more)  # type: ignore[arg-type]  # fields by name
 
 
 def crashed(second: float, failure: str, *, role: str = "cause", boot_s: float = 0) -> Snapshot:

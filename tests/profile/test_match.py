@@ -31,7 +31,7 @@ def line(text: str) -> Line:
 
 
 def rule(identifier: str, pattern: str, **more: object) -> Rule:
-    return dataclasses.replace(Rule(id=identifier, pattern=pattern), **more)  # type: ignore[arg-type]
+    return dataclasses.replace(Rule(id=identifier, pattern=pattern), **more)  # type: ignore[arg-type]  # fields by name
 
 
 def records(block: bytes) -> list[tuple[int, int]]:

@@ -99,11 +99,11 @@ class Cluster:
 
     def watch(self, members: Sequence[Member], **how: object) -> AsyncIterator[Snapshot]:
         feeds = [feed_of(member, self.catalogue, self.make_matcher) for member in members]
-        watching = replace(Watching(timeout_s=60), **how)  # type: ignore[arg-type]
+        watching = replace(Watching(timeout_s=60), **how)  # type: ignore[arg-type]  # fields by name
         return NodesWatch(feeds, watching, self.open).snapshots()
 
     async def conclude(self, members: Sequence[Member], **how: object) -> Snapshot:
-        async with asyncio.timeout(LIMIT_S), aclosing(self.watch(members, **how)) as snapshots:  # type: ignore[type-var]
+        async with asyncio.timeout(LIMIT_S), aclosing(self.watch(members, **how)) as snapshots:  # type: ignore[type-var]  # a generator
             return [snapshot async for snapshot in snapshots][-1]
 
     def close(self) -> None:

@@ -158,7 +158,7 @@ async def test_a_link_that_breaks_is_said_and_renewed(cluster: Cluster) -> None:
     async with open_agents(HOSTS, cluster.open) as agents:
         members = await cluster.launch(agents, cluster.plan(begun(), begun()))
         assert isinstance(agents[1], Agent)
-        async with aclosing(cluster.watch(members)) as snapshots:  # type: ignore[type-var]
+        async with aclosing(cluster.watch(members)) as snapshots:  # type: ignore[type-var]  # a generator
             await until(snapshots, lambda now: now.nodes[1].stage)
             os.kill(agents[1].hello["pid"], signal.SIGKILL)
             down = await until(snapshots, lambda now: now.nodes[1].state is State.UNREACHED)

@@ -28,7 +28,7 @@ def two(snapshot: Snapshot, *others: NodeState) -> Snapshot:
 
 
 def node(verdict: Verdict, stage: Stage | None = None, **more: object) -> NodeState:
-    return replace(NodeState("box2", "box2", 1, verdict, stage), **more)  # type: ignore[arg-type]
+    return replace(NodeState("box2", "box2", 1, verdict, stage), **more)  # type: ignore[arg-type]  # fields by name
 
 
 LOADING = node(Verdict.LOADING, Stage.LOAD_WEIGHTS, fraction=0.41)

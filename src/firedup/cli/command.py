@@ -80,7 +80,7 @@ class Command(click.Command):
         with formatter.section("Options"):
             formatter.write_dl(list(records.values()), col_max=_MOST_COLUMN)
 
-    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's
         """The example."""
         write_example(self.example, formatter)
 
@@ -93,7 +93,7 @@ class Group(click.Group):
         super().__init__(*args, **rest)
         self.example = example
 
-    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's
         """The example."""
         write_example(self.example, formatter)
 

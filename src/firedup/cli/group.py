@@ -14,11 +14,11 @@ from firedup.cli.overview import HELP, render_overview
 class Commands(Group):
     """Finds commands in the table of `firedup.cli.overview`."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's
         """The names, in the order of the overview."""
         return list(HELP)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's
         """The command, imported now."""
         if cmd_name not in HELP:
             return None
@@ -27,7 +27,7 @@ class Commands(Group):
         assert isinstance(found, click.Command)  # noqa: S101 - each module keeps to the same name
         return found
 
-    def get_help(self, ctx: click.Context) -> str:  # noqa: ARG002
+    def get_help(self, ctx: click.Context) -> str:  # noqa: ARG002 - click's
         """The overview."""
         return render_overview()
 

@@ -71,7 +71,7 @@ async def show_snapshots(
     """
     last: Snapshot | None = None
     with _open_view(showing) as view:
-        async with aclosing(snapshots) as stream:  # type: ignore[type-var]
+        async with aclosing(snapshots) as stream:  # type: ignore[type-var]  # a generator
             async for snapshot in stream:
                 last = snapshot
                 note(snapshot)

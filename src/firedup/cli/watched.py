@@ -55,6 +55,6 @@ async def _watch(catalogue: Catalogue, given: Mapping[str, Any]) -> int:
 
 async def _name_host(snapshots: AsyncIterator[Snapshot], host: str) -> AsyncIterator[Snapshot]:
     """The same with the host on which the server is; it has no id and no name there."""
-    async with aclosing(snapshots) as stream:  # type: ignore[type-var]
+    async with aclosing(snapshots) as stream:  # type: ignore[type-var]  # a generator
         async for snapshot in stream:
             yield replace(snapshot, run=RunLabel("", "", host))

@@ -79,7 +79,7 @@ def find_free_port() -> int:
 async def hold_port() -> AsyncIterator[int]:
     """Keep a port taken, as another server would; whoever connects is turned away."""
 
-    async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:  # noqa: ARG001
+    async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:  # noqa: ARG001 - asyncio's
         writer.close()
 
     server = await asyncio.start_server(refuse, LOOPBACK, 0)

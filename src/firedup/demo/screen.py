@@ -127,7 +127,7 @@ class Screen:
         """
         last: Snapshot | None = None
         with self._open_view() as view:
-            async with aclosing(snapshots) as stream:  # type: ignore[type-var]
+            async with aclosing(snapshots) as stream:  # type: ignore[type-var]  # a generator
                 async for last in stream:
                     self._print(*view.feed(self._named(last, name)))
             if last is None:

@@ -14,7 +14,7 @@ from firedup.profile.pattern import Shape, exact_texts, parse_pattern
 try:
     import hyperscan
 except ImportError:  # no wheel for this machine: RE2 does the same work, only slower
-    hyperscan = None  # type: ignore[assignment]
+    hyperscan = None  # type: ignore[assignment]  # a module or none
 
 
 _LONG_ENOUGH = 8  # shorter texts are met too often by chance

@@ -162,7 +162,7 @@ class NodesWatch:
             limit_s = self.watching.timeout_s if feed.rank == 0 else None
             # The run as a whole decides when it is over.
             watching = replace(self.watching, until="exit", timeout_s=limit_s)
-            async with aclosing(feed.stream(feed.agent, watching)) as stream:  # type: ignore[type-var]
+            async with aclosing(feed.stream(feed.agent, watching)) as stream:  # type: ignore[type-var]  # a generator
                 async for snapshot in stream:
                     feed.latest = snapshot
                     self._changed.set()

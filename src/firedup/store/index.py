@@ -109,7 +109,7 @@ class Index:
         A run without a verdict keeps the conclusion that was known, one without an end its end.
         """
         places = ", ".join("?" * len(_COLUMNS))
-        order = f"INSERT INTO run ({', '.join(_COLUMNS)}) VALUES ({places}) {_MERGE}"  # noqa: S608
+        order = f"INSERT INTO run ({', '.join(_COLUMNS)}) VALUES ({places}) {_MERGE}"  # noqa: S608 - no word of a user's
         with self._writing():
             self._database.executemany(order, [astuple(run) for run in runs])
 
@@ -133,7 +133,7 @@ class Index:
 
     def runs(self, host: str | None = None) -> tuple[IndexedRun, ...]:
         """The runs of `host` (None: of all hosts), newest first."""
-        order = f"SELECT {', '.join(_COLUMNS)} FROM run"  # noqa: S608 - our own column names
+        order = f"SELECT {', '.join(_COLUMNS)} FROM run"  # noqa: S608 - no word of a user's - our own column names
         values: tuple[str, ...] = ()
         if host is not None:
             order, values = f"{order} WHERE host = ?", (host,)

@@ -61,7 +61,7 @@ class ProfileItem(pytest.Item):
     """One test: it fails with the problems that `check` returns."""
 
     def __init__(self, *, check: Callable[[], list[Problem]], **more: object) -> None:
-        super().__init__(**more)  # type: ignore[arg-type]
+        super().__init__(**more)  # type: ignore[arg-type]  # fields by name
         self._check = check
 
     def runtest(self) -> None:
