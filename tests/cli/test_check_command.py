@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from typist import Shell
+from typist import Shell, documented
 
 from tests.drafter.zoo_folder import broken_folders, good_folders
 
@@ -40,6 +40,7 @@ def test_json_has_each_finding_with_its_page(shell: Shell) -> None:
 
     result = json.loads(done.out)
     found = next(one for one in result["findings"] if one["id"] == "d2t-missing")
+    assert set(result) == documented("check")
     assert (result["fits"], result["worst"], done.status) == (False, "silent-loss", 1)
     assert found["page"] == "docs/reference/checks/d2t-missing.md"
     assert {one["engine"] for one in found["consequences"]} >= {"sglang", "vllm"}

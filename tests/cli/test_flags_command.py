@@ -6,21 +6,13 @@ import json
 import re
 from pathlib import Path
 
-from typist import Shell
+from typist import Shell, documented
 
 import firedup.demo
 from tests.drafter.zoo_folder import broken_folders
 
 MODELS = Path(firedup.demo.__file__).parent / "vllm_model"
 PAIR = (str(MODELS / "t8"), str(MODELS / "t8_eagle3"))
-PAGE = Path(__file__).parents[2] / "docs" / "reference" / "json.md"
-
-
-def documented(part: str) -> set[str]:
-    table = PAGE.read_text().split(f"<!-- keys: {part} -->\n", 1)[1].split("\n\n", 1)[0]
-    return {
-        key for row in table.splitlines()[2:] for key in re.findall(r"`(\w+)`", row.split("|")[1])
-    }
 
 
 def test_each_flag_stands_with_its_reason_and_the_command_below(shell: Shell) -> None:

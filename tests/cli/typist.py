@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -20,6 +21,7 @@ from firedup.testing.program import make_program
 from firedup.testing.script import Http, Script, line
 
 LIMIT_S = 100
+JSON_PAGE = Path(__file__).parents[2] / "docs" / "reference" / "json.md"
 READY = Script(
     (
         line(0.0, "0.00.010.000 I main: loading model"),
@@ -122,3 +124,11 @@ def read_until(process: subprocess.Popen[str], text: str) -> str:
         if text in row:
             return seen
     pytest.fail(f"{text!r} never came:\n{seen}\n{process.stderr and process.stderr.read()}")
+
+
+def documented(part: str) -> set[str]:
+    """The keys that the page about JSON has in its table `part`."""
+    table = JSON_PAGE.read_text().split(f"<!-- keys: {part} -->\n", 1)[1].split("\n\n", 1)[0]
+    return {
+        key for row in table.splitlines()[2:] for key in re.findall(r"`(\w+)`", row.split("|")[1])
+    }

@@ -1,4 +1,4 @@
-"""`fix` writes a corrected copy, links the rest, and leaves the drafter as it is."""
+"""`fix` writes a corrected copy, links its weights, and leaves both models as they are."""
 
 from __future__ import annotations
 
@@ -19,8 +19,30 @@ from tests.drafter.zoo_pairs import SGLANG, VLLM, good
 FIXABLE = [mutation for mutation in MUTATIONS if mutation.fixable]
 
 
-def digests(folder: Path) -> dict[str, str]:
-    return {f.name: hashlib.sha256(f.read_bytes()).hexdigest() for f in folder.iterdir()}
+def state_of(*folders: Path) -> dict[str, object]:
+    """All that there is to change: names, bytes, modes, times, and links to the same file."""
+    return {str(path): _state(path) for folder in folders for path in folder.rglob("*")}
+
+
+def _state(path: Path) -> object:
+    about = path.lstat()
+    kept = (about.st_mode, about.st_mtime_ns, about.st_ctime_ns, about.st_nlink)
+    if path.is_symlink():
+        return kept, str(path.readlink())
+    return kept, hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else None
+
+
+def names(folder: Path) -> set[str]:
+    return {entry.name for entry in folder.iterdir()}
+
+
+def spoil(copy: Path, result: Fixed) -> int:
+    """Write over every file of the copy that was not said to be a link; how many they are."""
+    linked = {name for name, _ in result.links}
+    own = [f for f in copy.rglob("*") if f.is_file() and str(f.relative_to(copy)) not in linked]
+    for file in own:
+        file.write_text("spoiled")
+    return len(own)
 
 
 def fixed(mutation: Mutation, out: Path) -> Fixed:
@@ -33,16 +55,17 @@ def test_after_a_correction_the_check_finds_nothing_above_a_note(
     mutation: Mutation, tmp_path: Path
 ) -> None:
     target, draft = broken_folders(mutation.name)
-    before = digests(draft)
+    before = state_of(target, draft)
 
     result = fixed(mutation, tmp_path / "out")
 
     assert result.done
     assert result.left == ()
     assert above_note(ask(target, tmp_path / "out", mutation.engine)) == []
-    assert digests(draft) == before
-    assert set(digests(tmp_path / "out")) == set(before)
+    assert names(tmp_path / "out") == names(draft)
     assert [entry.name for entry in tmp_path.iterdir()] == ["out"]
+    assert spoil(tmp_path / "out", result)
+    assert state_of(target, draft) == before
 
 
 def test_what_is_right_is_linked_and_only_the_config_written(tmp_path: Path) -> None:
@@ -50,9 +73,9 @@ def test_what_is_right_is_linked_and_only_the_config_written(tmp_path: Path) -> 
 
     result = fixed(BY_NAME["draft-vocab-absent"], tmp_path / "out")
 
-    assert result.linked == 1
     weights = tmp_path / "out" / "model.safetensors"
-    assert weights.stat().st_ino == (draft / "model.safetensors").stat().st_ino
+    assert result.links == (("model.safetensors", str(weights.readlink())),)
+    assert weights.resolve() == (draft / "model.safetensors").resolve()
     assert json.loads((tmp_path / "out" / "config.json").read_bytes())["draft_vocab_size"] == 64
     assert result.done == ("config.json: draft_vocab_size = 64 (was not there)",)
 
@@ -125,20 +148,42 @@ def test_where_nothing_can_be_written_is_wrong_use(place: str, tmp_path: Path) -
         fixed(BY_NAME["d2t-ids"], Path(out))
 
 
-def test_an_empty_folder_is_as_good_as_none(tmp_path: Path) -> None:
+def test_an_empty_folder_is_filled_and_stays_the_same_folder(tmp_path: Path) -> None:
     out = tmp_path / "out"
     out.mkdir()
+    before = out.stat().st_ino
 
     assert fixed(BY_NAME["d2t-ids"], out).out == str(out)
+    assert out.stat().st_ino == before
+    assert names(out) == names(broken_folders("d2t-ids")[1])
+    assert names(tmp_path) == {"out"}
 
 
-def test_the_copy_does_not_go_into_the_drafters_own_folder() -> None:
+@pytest.mark.parametrize("place", ["{draft}", "{draft}/fixed", "{target}", "{target}/deep/down"])
+def test_the_copy_goes_into_neither_of_the_two_folders(place: str) -> None:
     target, draft = broken_folders("d2t-ids")
+    before = state_of(target, draft)
 
-    with pytest.raises(UsageError, match="inside"):
-        fix(target, draft, draft / "fixed")
+    with pytest.raises(UsageError, match=r"inside the (drafter|target)'s own folder"):
+        fix(target, draft, place.format(target=target, draft=draft))
 
-    assert not (draft / "fixed").exists()
+    assert state_of(target, draft) == before
+
+
+def test_a_link_into_a_folder_is_no_way_into_it(tmp_path: Path) -> None:
+    target, draft = broken_folders("d2t-ids")
+    (tmp_path / "way").symlink_to(target)
+
+    with pytest.raises(UsageError, match="inside the target's own folder"):
+        fix(tmp_path / "way", draft, tmp_path / "way" / "fixed")
+    with pytest.raises(UsageError, match="inside the target's own folder"):
+        fix(target, draft, tmp_path / "way" / "fixed")
+
+
+@pytest.mark.parametrize("out", ["", "  ", "box:/data/fixed"])
+def test_a_place_that_is_none_on_this_machine_is_wrong_use(out: str) -> None:
+    with pytest.raises(UsageError, match=r"no folder is named|on this machine"):
+        fix(*broken_folders("d2t-ids"), out)
 
 
 def test_a_drafter_on_another_host_is_corrected_there() -> None:
@@ -148,14 +193,34 @@ def test_a_drafter_on_another_host_is_corrected_there() -> None:
         fix(target, "box:/data/draft", "out")
 
 
-def test_folders_and_links_beside_the_weights_come_along(tmp_path: Path) -> None:
-    target, draft = write_pair(BY_NAME["d2t-ids"].apply(), tmp_path)
-    (draft / "notes").mkdir()
-    (draft / "notes" / "a.txt").write_text("a")
-    (tmp_path / "card").write_text("card")
-    (draft / "README.md").symlink_to(tmp_path / "card")
+def test_a_drafter_as_a_hubs_cache_keeps_it_is_copied_but_for_its_weights(tmp_path: Path) -> None:
+    target, plain = write_pair(BY_NAME["draft-vocab-absent"].apply(), tmp_path)
+    draft, blobs = tmp_path / "snapshot", tmp_path / "blobs"
+    draft.mkdir()
+    blobs.mkdir()
+    for entry in plain.iterdir():
+        (blobs / entry.name).write_bytes(entry.read_bytes())
+        (blobs / entry.name).chmod(0o444)
+        (draft / entry.name).symlink_to(f"../blobs/{entry.name}")
+    (draft / "notes" / "more").mkdir(parents=True)
+    (draft / "notes" / "more" / "a.txt").write_text("a")
+    (draft / "notes" / "old.pt").write_text("weights")
+    (draft / ".git").mkdir()
+    (draft / "again").symlink_to(".")
+    (draft / "gone").symlink_to("nowhere")
+    before = state_of(draft, blobs, target)
 
-    fix(target, draft, tmp_path / "out", engine="sglang", version="0.5.23")
+    result = fix(target, draft, tmp_path / "out", engine="sglang", version="0.5.23")
 
-    assert (tmp_path / "out" / "notes" / "a.txt").read_text() == "a"
-    assert (tmp_path / "out" / "README.md").read_text() == "card"
+    out = tmp_path / "out"
+    linked = {
+        "model.safetensors": str(blobs / "model.safetensors"),
+        "notes/old.pt": str(draft / "notes" / "old.pt"),
+        "again": str(draft),
+        "gone": "nowhere",
+    }
+    assert dict(result.links) == linked
+    assert (out / "notes" / "more" / "a.txt").read_text() == "a"
+    assert names(out) == names(draft) - {".git"}
+    assert spoil(out, result)
+    assert state_of(draft, blobs, target) == before

@@ -5,7 +5,6 @@ from __future__ import annotations
 import posixpath
 import shlex
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 from firedup.cli.drive import run_async
 from firedup.core.checked import Checked, Fixed
@@ -60,7 +59,7 @@ def fix_asked(
     from firedup.drafter.fix import fix_paths
 
     target, draft, question = _ask(words, engine=engine, version=version, tp=tp, launch=launch)
-    return run_async(fix_paths(target, draft, Path(out), question, host=host))
+    return run_async(fix_paths(target, draft, out, question, host=host))
 
 
 def _ask(

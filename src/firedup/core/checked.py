@@ -83,13 +83,14 @@ class Fixed:
     """A corrected copy of a drafter at `out`, which is None where nothing could be mended.
 
     `done` has a sentence for each change, `left` what a check of the copy (of the drafter itself,
-    without a copy) finds above a note. `linked` files of the copy are links to the drafter's.
+    without a copy) finds above a note. `links` are the files of the copy that are symbolic links,
+    each with where it leads: weights that were right already.
     """
 
     out: str | None
     done: tuple[str, ...] = ()
     left: tuple[CheckFinding, ...] = ()
-    linked: int = 0
+    links: tuple[tuple[str, str], ...] = ()
 
     @property
     def exit_status(self) -> int:

@@ -1,4 +1,4 @@
-"""Writes a corrected copy of a drafter beside it; what is right already is linked, not copied."""
+"""Writes a corrected copy of a drafter beside it; weights that are right already are links."""
 
 from __future__ import annotations
 
@@ -13,12 +13,16 @@ from typing import Any
 
 from firedup.core.checked import CheckFinding, Fixed, Harm
 from firedup.core.error import UsageError
+from firedup.drafter.bring import Link, bring_rest
 from firedup.drafter.canonical import canonical_name
 from firedup.drafter.case import Case
+from firedup.drafter.free import find_free_place, unwritten
 from firedup.drafter.judge import judge
 from firedup.drafter.pair import Question, open_case, split_place
 from firedup.drafter.repair import REMOVED, Repair, plan_repair
 from firedup.drafter.rewrite import NewTensor, mask_tensor, offsets_tensor, rewrite
+from firedup.host.agent.checkpoint import find_checkpoint
+from firedup.host.agent.system import AgentError
 
 _INDEX = "model.safetensors.index.json"
 
@@ -34,30 +38,37 @@ def fix(
     """Write a corrected copy of `draft` to the folder `out`. Not for use inside an event loop.
 
     Without `engine` the copy is to fit all that are known. Raises UsageError when `out` is there
-    already, or the drafter is not a folder of this machine.
+    already or within one of the two, or the drafter is not a folder of this machine.
     """
     question = Question(engine, version)
-    return asyncio.run(fix_paths(os.fspath(target), os.fspath(draft), Path(out), question))
+    return asyncio.run(fix_paths(os.fspath(target), os.fspath(draft), os.fspath(out), question))
 
 
 async def fix_paths(
-    target: str, draft: str, out: Path, question: Question, *, host: str | None = None
+    target: str, draft: str, out: str, question: Question, *, host: str | None = None
 ) -> Fixed:
     """The same inside an event loop. `host` is where a target without a host of its own lies."""
     source = _source(draft, host)
-    copied = _place_of(out, source)
+    kept = {"drafter": source, "target": _own_folder(target, host)}
+    copied = find_free_place(out, kept)
     async with open_case(target, draft, question, host=host) as (case, _):
+        if case.draft.gguf:
+            raise UsageError(
+                "a GGUF file is not corrected",
+                where=draft,
+                todo="Correct the folder that it was converted from, and convert it again.",
+            )
         found, _ = judge(case)
         repair = plan_repair(case, found)
         if repair.is_empty:
             return Fixed(None, (), _left(found))
         try:
-            linked = await asyncio.to_thread(_make, case, repair, source, copied)
+            links = await asyncio.to_thread(_make, case, repair, source, copied)
         except OSError as error:
-            raise _unwritten(out, error) from error
+            raise unwritten(out, error) from error
     async with open_case(target, f"local:{copied}", question, host=host) as (case, _):
         left, _ = judge(case)
-    return Fixed(os.fspath(out), tuple(repair.done), _left(left), linked)
+    return Fixed(out, tuple(repair.done), _left(left), links)
 
 
 def _source(draft: str, host: str | None) -> Path:
@@ -68,8 +79,8 @@ def _source(draft: str, host: str | None) -> Path:
             where=draft,
             todo="Run firedup there, or copy the drafter here first.",
         )
-    source = Path(path).expanduser()
-    if not source.is_dir():
+    source = _own_folder(path, None)
+    if source is None:
         raise UsageError(
             "only the folder of a drafter can be corrected",
             where=draft,
@@ -78,59 +89,43 @@ def _source(draft: str, host: str | None) -> Path:
     return source
 
 
-def _unwritten(out: Path, error: OSError) -> UsageError:
-    why = error.strerror or str(error)
-    return UsageError(
-        f"the corrected copy cannot be written: {why}",
-        where=os.fspath(error.filename2 or error.filename or out),
-        todo=f"Name another folder than {out}, one that can be made and has room.",
-    )
-
-
-def _place_of(out: Path, source: Path) -> Path:
-    """Where the copy goes, from the root. UsageError where it cannot go."""
+def _own_folder(text: str, host: str | None) -> Path | None:
+    """The folder of a checkpoint on this machine; None for all else."""
+    name, path = split_place(text)
+    if (name or host or "local") != "local":
+        return None
     try:
-        return _free_place(out, source)
-    except (OSError, RuntimeError) as error:  # RuntimeError: a loop of links, to older Pythons
-        known = error if isinstance(error, OSError) else OSError(str(error))
-        raise _unwritten(out, known) from error
-
-
-def _free_place(out: Path, source: Path) -> Path:
-    if out.is_symlink() or (out.exists() and not out.is_dir()):
-        raise UsageError("the copy's folder is something else already", where=str(out))
-    if out.exists() and any(out.iterdir()):
-        raise UsageError(
-            "the copy's folder is not empty",
-            where=str(out),
-            todo="Name a folder that does not exist yet.",
-        )
-    place = out.resolve()
-    if source.resolve() in {place, *place.parents}:
-        raise UsageError("the copy cannot lie inside the drafter's own folder", where=str(out))
-    return place
+        place = Path(find_checkpoint(path))
+    except AgentError:
+        return None
+    return place if place.is_dir() else None
 
 
 def _left(findings: Iterable[CheckFinding]) -> tuple[CheckFinding, ...]:
     return tuple(one for one in findings if one.harm is not Harm.NOTE)
 
 
-def _make(case: Case, repair: Repair, source: Path, out: Path) -> int:
-    """Write the copy under another name and give it its own at the end; the number of links."""
+def _make(case: Case, repair: Repair, source: Path, out: Path) -> tuple[Link, ...]:
+    """Write the copy under another name and give it its own at the end; the links in it."""
     out.parent.mkdir(parents=True, exist_ok=True)
     work = out.parent / f".{out.name}-{os.getpid()}"
     work.mkdir()
     try:
-        linked = _write(case, repair, source, work)
-        work.rename(out)
+        links = _write(case, repair, source, work)
+        if out.exists():  # the user's own empty folder, perhaps the one they are in
+            for entry in work.iterdir():
+                entry.rename(out / entry.name)
+            work.rmdir()
+        else:
+            work.rename(out)
     except BaseException:
         shutil.rmtree(work, ignore_errors=True)
         raise
-    return linked
+    return links
 
 
-def _write(case: Case, repair: Repair, source: Path, work: Path) -> int:
-    """Write what is new into `work`, link the rest; the number of links."""
+def _write(case: Case, repair: Repair, source: Path, work: Path) -> tuple[Link, ...]:
+    """Write what is new into `work`, and bring the rest; the links in it."""
     new = _new_tensors(case, repair)
     homes = _homes(case, repair, new)
     for name, replaced in homes.items():
@@ -141,12 +136,7 @@ def _write(case: Case, repair: Repair, source: Path, work: Path) -> int:
     if homes and (source / _INDEX).exists():
         index = _changed_index(json.loads((source / _INDEX).read_bytes()), repair, homes)
         (work / _INDEX).write_text(json.dumps(index, indent=2) + "\n")
-    linked = 0
-    for entry in sorted(source.iterdir()):
-        if not (work / entry.name).exists():
-            _link(entry, work / entry.name)
-            linked += 1
-    return linked
+    return bring_rest(source, work)
 
 
 def _new_tensors(case: Case, repair: Repair) -> dict[str, NewTensor]:
@@ -208,15 +198,3 @@ def _changed_index(
     }
     added = {name: file for file, replaced in homes.items() for name in replaced}
     return {**index, "weight_map": kept | added}
-
-
-def _link(entry: Path, link: Path) -> None:
-    """A hard link to a file, a symbolic one to a folder or across file systems."""
-    real = entry.resolve()
-    if real.is_file():
-        try:
-            link.hardlink_to(real)
-        except OSError:  # another file system, or one without hard links
-            link.symlink_to(real)
-    else:
-        link.symlink_to(real)

@@ -9,6 +9,8 @@ from firedup.view.quantity import render_count
 from firedup.view.record import SCHEMA
 from firedup.view.redact import clean
 
+_MOST_LINKS = 4
+
 
 def render_fixed(fixed: Fixed, paper: Paper) -> str:
     """The whole statement, without a final line break."""
@@ -18,15 +20,27 @@ def render_fixed(fixed: Fixed, paper: Paper) -> str:
     done: list[str] = []
     for sentence in fixed.done:
         done += paper.fold(clean(sentence), indent="  ", rest="    ")
-    if fixed.linked:
-        links = render_count(fixed.linked, "file is a link", "files are links")
-        done += paper.fold(f"{links} to the drafter's own", indent="  ", rest="    ")
+    done += _links(fixed, paper)
     lines += render_section("what was done", done, paper)
     left: list[str] = []
     for one in fixed.left:
         left += _finding(one, paper)
     lines += render_section("what is left", left, paper)
     return paper.finish(lines)
+
+
+def _links(fixed: Fixed, paper: Paper) -> list[str]:
+    """Which files are the drafter's own still, and how the copy gets its own."""
+    if not fixed.links:
+        return []
+    shown = ", ".join(name for name, _ in fixed.links[:_MOST_LINKS])
+    more = len(fixed.links) - _MOST_LINKS
+    count = render_count(len(fixed.links), "symbolic link", "symbolic links")
+    text = f"{count} into the drafter's: {shown}{f' and {more} more' if more > 0 else ''}"
+    return [
+        *paper.fold(clean(text), indent="  ", rest="    "),
+        *paper.fold("cp -rL makes a copy of it that needs the drafter no more", indent="    → "),
+    ]
 
 
 def _headline(fixed: Fixed) -> str:
@@ -57,7 +71,8 @@ def record_fixed(fixed: Fixed) -> dict[str, object]:
         "schema": SCHEMA,
         "out": fixed.out,
         "done": list(fixed.done),
-        "linked": fixed.linked,
+        "linked": len(fixed.links),
+        "links": [{"file": name, "to": to} for name, to in fixed.links],
         "fits": fixed.exit_status == 0,
         "worst": min((one.harm for one in fixed.left), key=_rank).value if fixed.left else None,
         "left": [
