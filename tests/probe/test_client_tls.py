@@ -77,6 +77,23 @@ async def test_an_authority_of_ones_own_is_trusted_when_it_is_named(certificate:
     assert (request.text, request.error) == ("a", None)
 
 
+async def test_through_a_tunnel_the_certificate_is_still_that_of_the_servers_own_name(
+    certificate: Path,
+) -> None:
+    tls, trust = serving(certificate), Trust(ca_file=certificate)
+    async with speak(saying(WHOLE), tls=tls) as speaker:
+        via = ("localhost", speaker.port)
+        async with Client(parse_url("https://127.0.0.1"), trust=trust, via=via) as client:
+            its_own = await client.complete(CALL)
+        async with Client(parse_url("https://elsewhere"), trust=trust, via=via) as client:
+            another = await client.complete(CALL)
+
+    assert (its_own.text, its_own.error) == ("a", None)
+    assert "Host: 127.0.0.1\r\n" in speaker.heads[0]
+    assert another.error is not None
+    assert "the certificate of elsewhere is not trusted" in another.error
+
+
 async def test_a_strange_certificate_is_refused_with_the_two_ways_out(certificate: Path) -> None:
     async with (
         speak(saying(WHOLE), tls=serving(certificate)) as speaker,

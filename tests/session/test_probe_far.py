@@ -10,10 +10,11 @@ import psutil
 import pytest
 from workbench import LIMIT_S, Knowledge, Site, free_port
 
-from firedup.core.error import UsageError
+from firedup.core.error import HostError, UsageError
 from firedup.core.measure.completion import Generation
 from firedup.core.measure.measured import Load
 from firedup.core.measure.prompt import Message, Prompt
+from firedup.core.measure.truth import check_truth
 from firedup.host.address import parse_host
 from firedup.host.link import open_agent
 from firedup.probe.key import ApiKey
@@ -91,12 +92,33 @@ class Remote(Site):
     async def start(self, *flags: str) -> Run:
         """Launch the server, and wait until it listens."""
         run = await self.launch(self.serve(self.program(SERVER), *flags))
+        await self.wait_listening()
+        return run
+
+    async def start_old(self) -> Run:
+        """The same on a host where no Python is new enough for the client."""
+        folder = self.box.folder / "bin"
+        # The test machine's own folders of programs are on the PATH too, and have newer ones.
+        for name in ("python3", "python3.11", "python3.12", "python3.13", "python3.14"):
+            (folder / name).unlink(missing_ok=True)
+            (folder / name).symlink_to(OLD[0])
+        server = self.program(SERVER)
+        script = Path(server).with_name("wrapped")
+        shutil.move(server, script)
+        Path(server).write_text(f'#!/bin/sh\n{OLD[0]} {script} "$@"\n')
+        Path(server).chmod(0o755)
+        run = await self.launch(self.serve(server))
+        await self.wait_listening()
+        return run
+
+    async def wait_listening(self) -> None:
+        """Until the server takes connections."""
         async with asyncio.timeout(LIMIT_S):
             while True:
                 with contextlib.suppress(OSError):
                     _, writer = await asyncio.open_connection("127.0.0.1", self.port)
                     writer.close()
-                    return run
+                    return
                 await asyncio.sleep(0.02)
 
     def far_sides(self) -> list[psutil.Process]:
@@ -184,36 +206,53 @@ async def test_the_key_in_the_servers_command_is_found_on_the_host(remote: Remot
 
 
 @pytest.mark.skipif(not OLD, reason="no Python older than 3.11 here")
+@pytest.mark.parametrize("remote", ["sshd"], indirect=True)
 async def test_without_a_new_python_it_is_a_tunnel_and_that_is_said(remote: Remote) -> None:
-    folder = remote.box.folder / "bin"
-    # The test machine's own folders of programs are on the PATH too, and have newer ones.
-    for name in ("python3", "python3.11", "python3.12", "python3.13", "python3.14"):
-        (folder / name).unlink(missing_ok=True)
-        (folder / name).symlink_to(OLD[0])
-    server = remote.program(SERVER)
-    shell = Path(server).with_name("wrapped")
-    shutil.move(server, shell)
-    Path(server).write_text(f'#!/bin/sh\n{OLD[0]} {shell} "$@"\n')
-    Path(server).chmod(0o755)
-    run = await remote.launch(remote.serve(server))
-    async with asyncio.timeout(LIMIT_S):
-        while True:
-            with contextlib.suppress(OSError):
-                _, writer = await asyncio.open_connection("127.0.0.1", remote.port)
-                writer.close()
-                break
-            await asyncio.sleep(0.02)
+    run = await remote.start_old()
+    url = f"http://127.0.0.1:{remote.port}"
+    for word in (run.label.id, url):
+        said: list[str] = []
+        opening = Opening("box", say=said.append)
+        async with open_side(word, "candidate", opening, GENERATION) as opened:
+            begun = remote.far_sides()
+            async for arms in measure([opened.side], make_plan("a", "b")):
+                (arm,) = arms
+
+        assert opened.side.conditions.client == "tunnel"
+        assert (opened.host, opened.url, begun) == ("box", url, [])
+        (why,) = said
+        assert why.startswith("box has no Python 3.11 or later for the client; ")
+        assert why.endswith("asked through a tunnel, and times include its delay")
+        assert [one.error for one in arm.cells[0].requests] == [None, None]
+        assert "through-tunnel" in [one.id for one in check_truth(arm)]
+
+
+@pytest.mark.skipif(not OLD, reason="no Python older than 3.11 here")
+@pytest.mark.parametrize("remote", ["sshd"], indirect=True)
+async def test_a_tunnel_to_an_address_outlives_its_link_and_says_where_nobody_listens(
+    remote: Remote, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("firedup.session.linked.FIRST_PAUSE_S", 0.02)
+    await remote.start_old()
     said: list[str] = []
     opening = Opening("box", say=said.append)
-    async with open_side(run.label.id, "candidate", opening, GENERATION) as opened:
-        async for arms in measure([opened.side], make_plan("a")):
+    url = f"http://127.0.0.1:{remote.port}"
+    async with open_side(url, "candidate", opening, GENERATION) as opened:
+        remote.box.cut()
+        remote.box.heal()
+        async with asyncio.timeout(LIMIT_S):
+            while "the link is up again" not in said:
+                await asyncio.sleep(0.02)
+        async for arms in measure([opened.side], make_plan("a", "b")):
             (arm,) = arms
+    del said[:]
+    port = free_port()
+    with pytest.raises(HostError, match=f"nobody answers at http://127.0.0.1:{port}"):
+        async with open_side(f"127.0.0.1:{port}", "candidate", opening, GENERATION):
+            pass
 
-    assert opened.side.conditions.client == "tunnel"
-    (why,) = said
-    assert why.startswith("box has no Python 3.11 or later for the client; ")
-    assert why.endswith("asked through a tunnel, and times include its delay")
-    assert arm.cells[0].requests[0].error is None
+    assert [one.error for one in arm.cells[0].requests] == [None, None]
+    assert said[1:] == [f"nothing listens at 127.0.0.1 port {port}"]
 
 
 async def test_a_link_that_breaks_ends_what_is_under_way_and_the_rest_goes_over_the_next(

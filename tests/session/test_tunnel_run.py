@@ -14,7 +14,7 @@ from firedup.host.file import read_file
 from firedup.host.link import open_agent
 from firedup.session.linked import Patience
 from firedup.session.stop import stop_run
-from firedup.session.tunnel import Opened, Tunnel, find_port
+from firedup.session.tunnel import Opened, Tunnel, find_port, place_of
 
 
 async def ask(port: int) -> bytes:
@@ -37,7 +37,8 @@ async def test_connections_end_with_the_link_and_new_ones_go_over_the_next(site:
     said: list[str] = []
     opened: asyncio.Future[Opened] = asyncio.get_running_loop().create_future()
     async with open_agent(local_host()) as doomed:
-        tunnel = Tunnel(doomed, run, await find_port(doomed, run), say=said.append)
+        place = place_of(run, await find_port(doomed, run))
+        tunnel = Tunnel(doomed, place, say=said.append, run_id=run.label.id)
         running = asyncio.ensure_future(
             tunnel.run(bind="127.0.0.1", port=None, tell=opened.set_result, patience=Patience())
         )

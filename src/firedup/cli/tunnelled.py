@@ -15,7 +15,7 @@ from firedup.core.event import Exited
 from firedup.core.model import RunLabel
 from firedup.session.linked import Patience
 from firedup.session.nodes import open_node
-from firedup.session.tunnel import Opened, Tunnel, find_port
+from firedup.session.tunnel import Opened, Tunnel, find_port, place_of
 from firedup.view.ended import record_exit, tell_end
 from firedup.view.record import SCHEMA, render_json
 from firedup.view.result import record_label
@@ -38,7 +38,8 @@ async def open_tunnel(given: Mapping[str, Any]) -> None:
 
         patience = Patience(lost_after_s=read_limit(given["lost_after_s"]))
         server_port = given["server_port"] or await find_port(agent, run)
-        tunnel = Tunnel(agent, run, server_port, say=say_aside)
+        place = place_of(run, server_port)
+        tunnel = Tunnel(agent, place, say=say_aside, run_id=run.label.id)
         end = await tunnel.run(bind=given["bind"], port=given["port"], tell=tell, patience=patience)
         _tell_closed(end, run.label, as_json=given["as_json"])
 

@@ -6,7 +6,7 @@ import asyncio
 import secrets
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, NoReturn
 
 from firedup.host.agent.boot import BOOT
 from firedup.host.base import Host, LinkError, Trouble
@@ -44,6 +44,10 @@ class Agent:
     def silent_s(self) -> float:
         """For how long nothing has come from it, by this machine's clock while it is awake."""
         return self._protocol.silent_s()
+
+    async def wait_broken(self) -> NoReturn:
+        """Waits until the link ends, whatever ends it. Raises LinkError with what did."""
+        raise await asyncio.shield(self._protocol.ended)
 
     def open(self, op: str, *, window: int = WINDOW_BYTES, **args: Any) -> Stream:
         """Sends a request whose answer comes in several messages."""

@@ -55,7 +55,8 @@ class Client:
 
     Proxies of the environment are not used: a measurement is of the server that was named. What
     goes wrong with one request stands in its result and disturbs no other; the API key stands
-    nowhere. Use it with `async with`.
+    nowhere. `via` is where a tunnel to the server begins, if its own address is not to be
+    connected to. Use it with `async with`.
     """
 
     ahead = 1
@@ -67,11 +68,13 @@ class Client:
         key: ApiKey | None = None,
         trust: Trust | None = None,
         limits: Limits | None = None,
+        via: tuple[str, int] | None = None,
         has_own_parser: bool = False,
     ) -> None:
         self.url = url
         self.limits = limits or Limits()
         self._key = key
+        self._place = via or (url.host, url.port)
         self._tls = make_context(trust or Trust()) if url.has_tls else None
         self._has_own_parser = has_own_parser
         self._memory = make_memory()
@@ -174,9 +177,9 @@ class Client:
             async with asyncio.timeout(self.limits.connect_s):
                 _, connection = await loop.create_connection(
                     lambda: Connection(self._memory, has_own_parser=self._has_own_parser),
-                    self.url.host,
-                    self.url.port,
+                    *self._place,
                     ssl=self._tls,
+                    server_hostname=self.url.host if self._tls else None,
                     happy_eyeballs_delay=_HAPPY_EYEBALLS_S,
                 )
         except TimeoutError:

@@ -30,11 +30,8 @@ class Target:
 
     @property
     def address(self) -> str:
-        """The address to connect to: a wildcard is reached over loopback."""
-        bind = self.spec.bind
-        if bind in (None, "", "0.0.0.0", "localhost"):  # noqa: S104 - compared, not bound
-            return "127.0.0.1"
-        return "::1" if bind == "::" else bind or "127.0.0.1"
+        """The address to connect to."""
+        return address_of(self.spec)
 
     async def get(self, path: str, *, timeout_s: float = 5.0) -> HttpAnswer:
         """GET `path`; OperationError when nothing answers."""
@@ -71,6 +68,14 @@ class Target:
             has_tls=self.spec.has_tls,
             key_from=self.key,
         )
+
+
+def address_of(spec: ServerSpec) -> str:
+    """Where a server is connected to on its host: a wildcard is reached over loopback."""
+    bind = spec.bind
+    if bind in (None, "", "0.0.0.0", "localhost"):  # noqa: S104 - compared, not bound
+        return "127.0.0.1"
+    return "::1" if bind == "::" else bind or "127.0.0.1"
 
 
 def make_target(

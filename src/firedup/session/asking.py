@@ -8,6 +8,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 
 from firedup.core.error import FiredupError, HostError, UsageError
 from firedup.host.base import LinkError
+from firedup.host.http import KeySource
 from firedup.host.link import Agent
 from firedup.probe.asker import Asker
 from firedup.probe.client import Client
@@ -21,7 +22,7 @@ from firedup.probe.url import ServerUrl
 from firedup.profile.load import load_catalogue
 from firedup.session.linked import LinkSpeaker, Patience, give_up, run_linked
 from firedup.session.registry import Run
-from firedup.session.tunnel import LOOPBACK, Opened, Tunnel, find_port
+from firedup.session.tunnel import LOOPBACK, Opened, Place, Tunnel, find_port, place_of
 
 START_S = 30.0
 
@@ -40,38 +41,53 @@ async def open_asker(
     `say` is told why it is a tunnel. UsageError when the server has ended, LinkError when the host
     is not reached any more.
     """
-    port = await find_port(agent, run)
-    scheme = "https" if run.spec.has_tls else "http"
-    target = make_target(
-        agent, run.spec, load_catalogue().profile(run.spec.engine), run_folder=run.folder
-    )
-    url = ServerUrl(scheme, target.address, port)
-    async with AsyncExitStack() as stack:
-        if agent.host.is_local:
-            near = await stack.enter_async_context(Client(url, key=key, trust=trust))
+    place = place_of(run, await find_port(agent, run))
+    url = ServerUrl("https" if place.has_tls else "http", place.address, place.port)
+    if agent.host.is_local:
+        async with Client(url, key=key, trust=trust) as near:
             yield near, "direct"
-            return
+        return
+    profile = load_catalogue().profile(run.spec.engine)
+    target = make_target(agent, run.spec, profile, run_folder=run.folder)
+    asking = open_far_asker(agent, url, key=key, trust=trust, say=say, key_from=target.key, run=run)
+    async with asking as found:
+        yield found
+
+
+@asynccontextmanager
+async def open_far_asker(
+    agent: Agent,
+    url: ServerUrl,
+    *,
+    key: ApiKey | None,
+    trust: Trust | None,
+    say: Callable[[str], None],
+    key_from: KeySource | None = None,
+    run: Run | None = None,
+) -> AsyncIterator[tuple[Asker, str]]:
+    """A client of the server at `url`, as the host of `agent` understands it: "host" or "tunnel".
+
+    The client runs on the host, or here at the end of a tunnel where none can run there, and `say`
+    is told why. LinkError when the host is not reached any more.
+    """
+    server = run.state.server if run else None
+    async with AsyncExitStack() as stack:
         try:
-            server = run.state.server
-            far = await stack.enter_async_context(
-                open_far(
-                    agent,
-                    FarClient(url, key=key, key_from=target.key, trust=trust),
-                    say,
-                    server_pid=server.pid if server else None,
-                )
-            )
+            far = FarClient(url, key=key, key_from=key_from, trust=trust)
+            pid = server.pid if server else None
+            far = await stack.enter_async_context(open_far(agent, far, say, server_pid=pid))
         except LinkError:
             raise
-        except FiredupError as error:
+        except HostError as error:
             say(f"{error.what}; the server is asked through a tunnel, and times include its delay")
         else:
             yield far, "host"
             return
-        tunnel = Tunnel(agent, run, port, say=say)
-        here = await stack.enter_async_context(_tunnelled(tunnel, scheme))
-        near = await stack.enter_async_context(Client(here, key=key, trust=trust))
-        yield near, "tunnel"
+        place = Place(url.host, url.port, url.has_tls)
+        tunnel = Tunnel(agent, place, say=say, run_id=run.label.id if run else None)
+        via = await stack.enter_async_context(_tunnelled(tunnel))
+        near = Client(url, key=key, trust=trust, via=via)
+        yield await stack.enter_async_context(near), "tunnel"
 
 
 @asynccontextmanager
@@ -116,7 +132,7 @@ async def _serve(client: FarClient, agent: Agent, python: str, say: Callable[[st
 
 
 @asynccontextmanager
-async def _tunnelled(tunnel: Tunnel, scheme: str) -> AsyncIterator[ServerUrl]:
+async def _tunnelled(tunnel: Tunnel) -> AsyncIterator[tuple[str, int]]:
     """A port of this machine, for as long as it is wanted."""
     opened: asyncio.Future[Opened] = asyncio.get_running_loop().create_future()
     running = asyncio.ensure_future(
@@ -127,7 +143,7 @@ async def _tunnelled(tunnel: Tunnel, scheme: str) -> AsyncIterator[ServerUrl]:
         if not opened.done():
             await running
             raise UsageError("the server has ended")
-        yield ServerUrl(scheme, LOOPBACK, opened.result().port)
+        yield LOOPBACK, opened.result().port
     finally:
         running.cancel()
         await asyncio.wait((running,))

@@ -13,12 +13,11 @@ from firedup.core.measure.simulated import find_simulation
 from firedup.host.address import parse_host
 from firedup.probe.asker import Asker
 from firedup.probe.client import Client
-from firedup.probe.farclient import FarClient
 from firedup.probe.key import ApiKey
 from firedup.probe.served import Served, ask_served
 from firedup.probe.tls import Trust
 from firedup.probe.url import parse_url
-from firedup.session.asking import open_asker, open_far
+from firedup.session.asking import open_asker, open_far_asker
 from firedup.session.open import open_host
 from firedup.session.probing import Side
 from firedup.session.registry import Run, find_run
@@ -64,7 +63,7 @@ async def open_side(
     """The server that `text` names, asked what it is. UsageError when it cannot be asked.
 
     With another host it is asked by a client there, an address as that host understands it. Where
-    none can run, a run's server is asked through a tunnel, which its times then include.
+    none can run it is asked through a tunnel, which its times then include.
     """
     async with AsyncExitStack() as stack:
         reached = await _reach(stack, text, opening)
@@ -93,13 +92,11 @@ async def _reach(stack: AsyncExitStack, text: str, opening: Opening) -> _Reached
         return _Reached(await stack.enter_async_context(near))
     agent = await stack.enter_async_context(open_host(opening.host))
     host = agent.host.name
-    if is_address(text):
-        far = FarClient(parse_url(text), key=key, trust=trust)
-        return _Reached(
-            await stack.enter_async_context(open_far(agent, far, opening.say)), "host", host
-        )
-    run = await find_run(agent, text)
-    asking = open_asker(agent, run, key=key, trust=trust, say=opening.say)
+    run = None if is_address(text) else await find_run(agent, text)
+    if run is None:
+        asking = open_far_asker(agent, parse_url(text), key=key, trust=trust, say=opening.say)
+    else:
+        asking = open_asker(agent, run, key=key, trust=trust, say=opening.say)
     client, by = await stack.enter_async_context(asking)
     return _Reached(client, by, host, run)
 

@@ -1,4 +1,4 @@
-"""A port of this machine that leads to the server of a run, for as long as that lives."""
+"""A port of this machine that leads to a server on a host, a run's for as long as that lives."""
 
 from __future__ import annotations
 
@@ -15,13 +15,22 @@ from firedup.host.link import Agent
 from firedup.host.process import sample_tree
 from firedup.host.run import ServerExit, watch_run
 from firedup.host.tunnel import carry_connection
-from firedup.probe.target import make_target
+from firedup.probe.target import address_of
 from firedup.session.linked import LinkSpeaker, Patience, give_up, run_linked
 from firedup.session.registry import Run
 
 LOOPBACK = "127.0.0.1"
 # A client that connects while the link is down is kept waiting for so long.
 LINK_WAIT_S = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a server listens, as its host understands it."""
+
+    address: str
+    port: int
+    has_tls: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +57,7 @@ async def find_port(agent: Agent, run: Run) -> int:
     """
     label = run.label
     if not run.is_alive:
-        raise UsageError(f"{label.name} ({label.id}) has ended")
+        raise _say_ended(run)
     if run.spec.port is not None:
         return run.spec.port
     ports = await _list_ports(agent, run)
@@ -61,6 +70,17 @@ async def find_port(agent: Agent, run: Run) -> int:
         why=f"its processes listen at {listed}",
         todo=f"Say which: firedup tunnel {shlex.quote(label.name)}{host} --to PORT",
     )
+
+
+def place_of(run: Run, port: int) -> Place:
+    """Where `port` of the server of `run` is asked on its host. UsageError when it has ended."""
+    if not run.is_alive:
+        raise _say_ended(run)
+    return Place(address_of(run.spec), port, run.spec.has_tls)
+
+
+def _say_ended(run: Run) -> UsageError:
+    return UsageError(f"{run.label.name} ({run.label.id}) has ended")
 
 
 async def _list_ports(agent: Agent, run: Run) -> tuple[int, ...]:
@@ -78,20 +98,18 @@ async def _list_ports(agent: Agent, run: Run) -> tuple[int, ...]:
 
 
 class Tunnel:
-    """Carries connections to `server_port` of `run`'s server, through one agent after the other.
+    """Carries connections to a server at `place`, through one agent after the other.
 
-    `say` is told what becomes of the link, and why connections fail.
+    `run_id` is its run, with which the tunnel ends; without one it stays open. `say` is told what
+    becomes of the link, and why connections fail.
     """
 
     def __init__(
-        self, agent: Agent, run: Run, server_port: int, *, say: Callable[[str], None]
+        self, agent: Agent, place: Place, *, say: Callable[[str], None], run_id: str | None = None
     ) -> None:
-        if not run.is_alive:
-            raise UsageError(f"{run.label.name} ({run.label.id}) has ended")
         self._agent = agent
-        self._run = run
-        self._port = server_port
-        self._address = make_target(agent, run.spec, None).address
+        self._place = place
+        self._run_id = run_id
         self._say = say
         self._speaker = LinkSpeaker(say)
         self._is_up = asyncio.Event()
@@ -109,9 +127,8 @@ class Tunnel:
         """
         listener = await self._listen(bind, port)
         try:
-            place = listener.sockets[0].getsockname()
-            has_tls = self._run.spec.has_tls
-            tell(Opened(place[0], place[1], self._address, self._port, has_tls))
+            here, far = listener.sockets[0].getsockname(), self._place
+            tell(Opened(here[0], here[1], far.address, far.port, far.has_tls))
             if not await run_linked(self._agent, self._wait_end, self, patience):
                 raise give_up(self._agent, patience)
         finally:
@@ -136,7 +153,7 @@ class Tunnel:
         self._speaker.file_silent(error)
 
     async def _listen(self, bind: str, port: int | None) -> asyncio.Server:
-        wanted = (self._port, 0) if port is None else (port,)
+        wanted = (self._place.port, 0) if port is None else (port,)
         for number in wanted:
             try:
                 return await asyncio.start_server(self._carry, bind, number)
@@ -153,7 +170,9 @@ class Tunnel:
     async def _wait_end(self, agent: Agent) -> None:
         self._agent = agent
         self._is_up.set()
-        async with aclosing(watch_run(agent, self._run.label.id)) as ends:
+        if self._run_id is None:
+            await agent.wait_broken()
+        async with aclosing(watch_run(agent, self._run_id)) as ends:
             async for end in ends:
                 if isinstance(end, ServerExit):
                     self._end = end.event
@@ -165,7 +184,8 @@ class Tunnel:
         try:
             async with asyncio.timeout(LINK_WAIT_S):
                 await self._is_up.wait()
-            await carry_connection(self._agent, self._address, self._port, reader, writer)
+            place = self._place
+            await carry_connection(self._agent, place.address, place.port, reader, writer)
             self._told = None
         except OperationError as error:
             self._tell_once(error.what)

@@ -27,6 +27,7 @@ def check_truth(candidate: Arm, baseline: Arm | None = None) -> tuple[Finding, .
     arms = (candidate,) if baseline is None else (baseline, candidate)
     told: list[tuple[str, Doubt]] = []
     for arm in arms:
+        told += [(arm.name, doubt) for doubt in _check_way(arm)]
         for cell in arm.cells:
             name = f"{arm.name}, {cell.load.word}"
             told += [
@@ -54,6 +55,19 @@ def _gather(told: Iterable[tuple[str, Doubt]]) -> list[Finding]:
         else:
             found[doubt.id] = replace(past, evidence=(*past.evidence, seen))
     return list(found.values())
+
+
+def _check_way(arm: Arm) -> Iterator[Doubt]:
+    if arm.conditions.client == "tunnel":
+        yield Doubt(
+            "through-tunnel",
+            Severity.WARNING,
+            "a tunnel lies between client and server: its delay is part of the time to the first"
+            " token, and no answer comes faster than the link lets it",
+            "no client could run on the server's host",
+            "Compare it with what went through the same tunnel alone, or install Python 3.11 or"
+            " later there.",
+        )
 
 
 def _check_cell(arm: Arm, cell: Cell, *, is_candidate: bool) -> Iterator[Doubt]:
