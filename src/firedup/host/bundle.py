@@ -46,6 +46,8 @@ MODULES = (  # the first one runs the others when they are needed
     "begin",
     "spawn",
     "holder",
+    "task",
+    "stack",
     "key",
     "web",
     "pour",

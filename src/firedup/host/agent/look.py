@@ -22,7 +22,7 @@ class Stat:
 
     __slots__ = (
         "cpu_s", "group", "major_faults", "minor_faults", "name", "parent", "pid", "rss",
-        "session", "state", "threads", "ticks",
+        "session", "state", "status", "threads", "ticks",
     )  # fmt: skip
 
     def __init__(self, data: bytes) -> None:
@@ -41,6 +41,7 @@ class Stat:
         self.threads = int(fields[17])
         self.ticks = int(fields[19])
         self.rss = int(fields[21]) * _PAGE
+        self.status = int(fields[49]) if self.state == "Z" and len(fields) > 49 else 0
 
 
 class Files:
@@ -140,9 +141,11 @@ class Look:
         if shared:
             facts["shared_bytes"] = shared
         is_same = seen is not None and seen.name == stat.name
-        title = before.get("title") if is_same else self._read_title(stat)
+        title = before.get("title") if is_same else read_title(stat.pid, stat.name)
         if title is not None:
             facts["title"] = title
+        if stat.status:  # 0 also where the kernel does not tell
+            facts["wait_status"] = stat.status
         self._facts, self._seen, self._age = facts, stat, 0
         return facts
 
@@ -151,10 +154,11 @@ class Look:
         words = (files.read(self._pid, "statm") or b"").split()
         return int(words[2]) * _PAGE if len(words) > 2 else 0
 
-    def _read_title(self, stat: Stat) -> "str | None":
-        """The title that a program gave itself, where it is longer than a name may be."""
-        if len(stat.name.encode("utf-8", "replace")) < _NAME_BYTES:
-            return None
-        line = read_bytes(f"/proc/{self._pid}/cmdline", _TITLE_BYTES) or b""
-        title = line.split(b"\0", 1)[0].decode("utf-8", "replace").strip()
-        return title if title.startswith(stat.name) and title != stat.name else None
+
+def read_title(pid: int, name: str) -> "str | None":
+    """The title that a program gave itself, where it is longer than a name may be."""
+    if len(name.encode("utf-8", "replace")) < _NAME_BYTES:
+        return None
+    line = read_bytes(f"/proc/{pid}/cmdline", _TITLE_BYTES) or b""
+    title = line.split(b"\0", 1)[0].decode("utf-8", "replace").strip()
+    return title if title.startswith(name) and title != name else None

@@ -82,6 +82,7 @@ SLOW = {
     "members": "act.op_members",
     "port": "port.op_port",
     "holders": "holder.op_holders",
+    "stacks": "stack.op_stacks",
     "http": "web.op_http",
     "launch": "launch.op_launch",
     "step": "step.op_step",
