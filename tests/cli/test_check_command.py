@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
+import pytest
 from typist import Shell, documented
 
 from tests.drafter.zoo_folder import broken_folders, good_folders
@@ -69,5 +71,67 @@ def test_what_is_missing_or_nowhere_is_wrong_use(shell: Shell) -> None:
 
     assert shell.run("check", str(target)).status == 2
     assert shell.run("check", str(target), "/no/such/draft").status == 2
-    assert shell.run("check", str(target), str(target), "--engine", "nobody").status == 2
-    assert shell.run("check", "--command", "x", "--run", "y").status == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--engine", "nobody"), "nothing is known of drafters in nobody"),
+        (("--engine", "generic"), "nothing is known of drafters in generic"),
+        (("--engine", "vllm", "--engine-version", "banana"), '"banana" is no version'),
+        (("--engine", "vllm", "--engine-version", ""), '"" is no version'),
+        (("--engine-version", "0.5.9"), "a version needs its engine (--engine)"),
+        (("--command", ""), "--command is empty"),
+        (("--command", "vllm serve 'x"), "open quote"),
+        (("--command", "ls -l"), "starts no engine that is known\n  ls -l"),
+        (("--command", "vllm serve t", "--run", "y"), "a run has a command of its own"),
+        (("--command", "vllm serve t", "--engine", "sglang"), "starts vllm, and --engine says"),
+        (
+            ("--command", 'vllm serve t --speculative-config {"model":"d"}'),
+            "--speculative-config is not JSON\n  {model:d}\n",
+        ),
+        (
+            ("--command", """vllm serve t --speculative-config '{"model":"d"'"""),
+            '--speculative-config is not JSON\n  {"model":"d"\n  Expecting',
+        ),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_options_that_make_no_sense_are_wrong_use(
+    shell: Shell, words: tuple[str, ...], said: str
+) -> None:
+    target, draft = map(str, good_folders("eagle-repository"))
+
+    done = shell.run("check", target, draft, *words)
+
+    assert done.status == 2
+    assert said in done.err
+    assert done.out == ""
+
+
+def test_a_command_without_a_drafter_needs_one_that_is_named(shell: Shell) -> None:
+    done = shell.run("check", "--command", "vllm serve toy")
+
+    assert done.status == 2
+    assert done.err.startswith("firedup: the command names no drafter\n")
+
+
+def test_a_template_is_not_taken_for_broken_json(shell: Shell) -> None:
+    target, draft = map(str, good_folders("eagle-repository"))
+    command = f"vllm serve {target} --chat-template '{{{{ bos }}}}' --x '{{% if y %}}'"
+
+    assert shell.run("check", target, draft, "--command", command).status == 0
+
+
+def test_what_a_command_names_besides_what_was_typed_is_said(shell: Shell) -> None:
+    target, draft = map(str, good_folders("eagle-repository"))
+    command = "sglang serve --model-path {} --speculative-draft-model-path {}"
+    same = command.format(f"{target}/", f"org/{Path(draft).name}")
+    other = command.format("/m/other", "org/other")
+
+    same_facts = json.loads(shell.run("check", target, draft, "--command", same, "--json").out)
+    other_facts = json.loads(shell.run("check", target, draft, "--command", other, "--json").out)
+
+    assert not {"other target", "other drafter"} & set(same_facts["facts"])
+    assert other_facts["facts"]["other target"] == "the command names /m/other; not looked at"
+    assert other_facts["facts"]["other drafter"] == "the command names org/other; not looked at"

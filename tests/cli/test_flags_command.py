@@ -40,7 +40,7 @@ def test_a_version_without_an_engine_is_wrong_use(shell: Shell) -> None:
     done = shell.run("flags", *PAIR, "--engine-version", "0.5.9")
 
     assert done.status == 2
-    assert "--engine-version needs --engine" in done.err
+    assert "a version needs its engine (--engine)" in done.err
 
 
 def test_a_pair_that_fits_nowhere_has_status_1_and_is_called_so(shell: Shell) -> None:

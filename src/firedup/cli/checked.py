@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import posixpath
 import shlex
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from firedup.cli.drive import run_async
+from firedup.cli.pairnamed import Others, Pair, Words, name_pair
 from firedup.core.checked import Checked, Fixed
 from firedup.core.error import UsageError
 from firedup.core.model import ServerSpec
+from firedup.drafter.asked import engine_of
 from firedup.drafter.case import Launch
-from firedup.drafter.known import engines
+from firedup.drafter.jsonflag import refuse_broken_json
+from firedup.drafter.known import demand_known, engine_named
 from firedup.drafter.launch import read_launch
 from firedup.drafter.pair import Question, check_pair, check_paths
 from firedup.drafter.place import Here, There
-
-Words = tuple[str | None, str | None]
 
 
 def check_asked(
@@ -33,10 +34,13 @@ def check_asked(
     if launch is not None and run is not None:
         raise UsageError("a run has a command of its own", todo="Leave out --command or --run.")
     if run is not None:
-        _check_engine(engine)
         return run_async(_check_run(words, run, host, engine=engine, version=version, tp=tp))
-    target, draft, question = _ask(words, engine=engine, version=version, tp=tp, launch=launch)
-    return run_async(check_paths(target, draft, question, host=host))
+    pair, question = _ask(words, engine=engine, version=version, tp=tp, launch=launch)
+    return run_async(_check_paths(pair, question, host))
+
+
+async def _check_paths(pair: Pair, question: Question, host: str | None) -> Checked:
+    return _with(pair.others, await check_paths(pair.target, pair.draft, question, host=host))
 
 
 def fix_asked(
@@ -58,26 +62,39 @@ def fix_asked(
         )
     from firedup.drafter.fix import fix_paths
 
-    target, draft, question = _ask(words, engine=engine, version=version, tp=tp, launch=launch)
-    return run_async(fix_paths(target, draft, out, question, host=host))
+    pair, question = _ask(words, engine=engine, version=version, tp=tp, launch=launch)
+    return run_async(fix_paths(pair.target, pair.draft, out, question, host=host))
 
 
 def _ask(
     words: Words, *, engine: str | None, version: str | None, tp: int | None, launch: str | None
-) -> tuple[str, str, Question]:
-    _check_engine(engine)
-    argv = _split(launch) if launch is not None else ()
-    spec = _read_spec(argv) if argv else ServerSpec()
-    target, draft = _complete(words, spec, "")
-    return target, draft, Question(engine or spec.engine, version, _read(argv, {}, tp, spec))
+) -> tuple[Pair, Question]:
+    if launch is None:
+        demand_known(engine, version)
+        return name_pair(words, ServerSpec(), ""), Question(engine, version, Launch(tp=tp))
+    argv = _split(launch)
+    spec = _read_spec(argv)
+    read = _read(argv, {}, tp, spec)
+    engine = _engine_of(engine, spec, read)
+    demand_known(engine, version)
+    if engine is None:
+        raise UsageError(
+            "the command starts no engine that is known",
+            where=launch,
+            todo="Give the whole launch command, or name the engine with --engine.",
+        )
+    return name_pair(words, spec, "", "the command"), Question(engine, version, read)
 
 
-def _check_engine(engine: str | None) -> None:
-    """UsageError when no profile is called `engine`; those that checks know need no look."""
-    if engine is not None and engine not in {one.engine for one in engines()}:
-        from firedup.cli.knowledge import read_catalogue
-
-        read_catalogue(engine=engine)
+def _engine_of(engine: str | None, spec: ServerSpec, launch: Launch) -> str | None:
+    """The engine to ask about. UsageError where the command starts another than was named."""
+    started = spec.engine if engine_named(spec.engine or "") else engine_of(launch)
+    if None not in (engine, started) and engine != started:
+        raise UsageError(
+            f"the command starts {started}, and --engine says {engine}",
+            todo="Leave --engine out, or give the command of that engine.",
+        )
+    return engine or started
 
 
 def _read_spec(argv: tuple[str, ...]) -> ServerSpec:
@@ -100,32 +117,35 @@ async def _check_run(
 
     async with open_run(host, run) as (agent, found):
         manifest = found.manifest
-        target, draft = _complete(words, found.spec, manifest.cwd or "")
         launch = _read(manifest.argv, manifest.env, tp, found.spec)
+        engine = _engine_of(engine, found.spec, launch)
+        demand_known(engine, version)
+        pair = name_pair(words, found.spec, manifest.cwd or "", f"the command of {run}")
         place = Here() if agent.host.is_local else There(agent)
-        question = Question(engine or found.spec.engine, version, launch)
-        return await check_pair((place, target), (place, draft), question)
+        question = Question(engine, version, launch)
+        checked = await check_pair((place, pair.target), (place, pair.draft), question)
+        return _with(pair.others, checked)
 
 
 def _split(text: str) -> tuple[str, ...]:
     try:
-        return tuple(shlex.split(text))
+        argv = tuple(shlex.split(text))
     except ValueError as error:
         raise UsageError("the command has an open quote", where=text) from error
+    if not argv:
+        raise UsageError(
+            "--command is empty", todo="Give the launch command as one text, in quotes."
+        )
+    return argv
 
 
 def _read(argv: Sequence[str], env: Mapping[str, str], tp: int | None, spec: ServerSpec) -> Launch:
-    return read_launch(argv, env, tp or spec.tensor_parallel)
+    """The flags. UsageError for a value that the engine would not be able to read."""
+    launch = read_launch(argv, env, tp or spec.tensor_parallel)
+    refuse_broken_json(launch)
+    return launch
 
 
-def _complete(words: Words, spec: ServerSpec, cwd: str) -> tuple[str, str]:
-    """Target and drafter, from the command where they were not given."""
-    named = []
-    for word, meant, role in zip(words, (spec.model, spec.draft), ("TARGET", "DRAFT"), strict=True):
-        if word is None and meant is None:
-            raise UsageError(
-                f"{role} is missing",
-                todo="firedup check TARGET DRAFT, or --command or --run that names both.",
-            )
-        named.append(word if word is not None else posixpath.join(cwd, meant or ""))
-    return named[0], named[1]
+def _with(others: Others, checked: Checked) -> Checked:
+    """The same, with what the command names besides among the facts."""
+    return replace(checked, facts=(*checked.facts, *others))

@@ -6,10 +6,9 @@ from dataclasses import replace
 
 from firedup.cli.drive import run_async
 from firedup.cli.knowledge import read_catalogue
-from firedup.core.error import UsageError
 from firedup.core.fitted import Fitted
 from firedup.drafter.flags import Wish, fit
-from firedup.drafter.known import engines
+from firedup.drafter.known import demand_known, engines
 from firedup.drafter.pair import Question, open_case, split_place
 from firedup.profile.compose import compose_command
 
@@ -28,14 +27,8 @@ def fit_asked(
 
     UsageError for an engine of which no drafters are known, or a path that leads nowhere.
     """
+    demand_known(engine, version)
     known = [one.engine for one in engines()]
-    if engine is not None and engine not in known:
-        read_catalogue(engine=engine)
-        raise UsageError(
-            f"nothing is known of drafters in {engine}", todo=f"There are: {', '.join(known)}."
-        )
-    if version is not None and engine is None:
-        raise UsageError("--engine-version needs --engine", todo=f"Name one: {', '.join(known)}.")
     wish = Wish(split_place(draft)[1], tp, gpu_gb)
     wanted = [engine] if engine else known
 

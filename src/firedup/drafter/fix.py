@@ -18,6 +18,7 @@ from firedup.drafter.canonical import canonical_name
 from firedup.drafter.case import Case
 from firedup.drafter.free import find_free_place, unwritten
 from firedup.drafter.judge import judge
+from firedup.drafter.known import demand_known
 from firedup.drafter.pair import Question, open_case, split_place
 from firedup.drafter.repair import REMOVED, Repair, plan_repair
 from firedup.drafter.rewrite import NewTensor, mask_tensor, offsets_tensor, rewrite
@@ -38,8 +39,10 @@ def fix(
     """Write a corrected copy of `draft` to the folder `out`. Not for use inside an event loop.
 
     Without `engine` the copy is to fit all that are known. Raises UsageError when `out` is there
-    already or within one of the two, or the drafter is not a folder of this machine.
+    already or within one of the two, the drafter is not a folder of this machine, or engine or
+    version are none.
     """
+    demand_known(engine, version)
     question = Question(engine, version)
     return asyncio.run(fix_paths(os.fspath(target), os.fspath(draft), os.fspath(out), question))
 

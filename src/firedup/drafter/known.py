@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Meta
 
 from firedup.core.checked import Harm
-from firedup.core.error import ProfileError
+from firedup.core.error import ProfileError, UsageError
 from firedup.core.version import parse_version
 
 SCHEMA = 1
@@ -130,6 +130,24 @@ def engines() -> tuple[Engine, ...]:
 def engine_named(name: str) -> Engine | None:
     """What is known of the engine called `name`."""
     return next((one for one in engines() if one.engine == name), None)
+
+
+def demand_known(engine: str | None, version: str | None) -> None:
+    """UsageError for an engine of which no drafters are known, and a version that is none of it."""
+    names = ", ".join(one.engine for one in engines())
+    if engine is not None and engine_named(engine) is None:
+        raise UsageError(
+            f"nothing is known of drafters in {engine or 'an engine without a name'}",
+            todo=f"There are: {names}.",
+        )
+    if version is None:
+        return
+    if parse_version(version) is None:
+        raise UsageError(
+            f'"{version}" is no version of an engine', todo="A version is such as 0.5.9 or b11434."
+        )
+    if engine is None:
+        raise UsageError("a version needs its engine (--engine)", todo=f"Name one: {names}.")
 
 
 def read_engine(text: str, path: str) -> Engine:

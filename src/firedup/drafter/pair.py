@@ -15,7 +15,9 @@ from firedup.drafter.case import Case, Launch
 from firedup.drafter.checkpoint import Checkpoint
 from firedup.drafter.facts_draft import draft_facts
 from firedup.drafter.facts_target import target_facts
+from firedup.drafter.jsonflag import refuse_broken_json
 from firedup.drafter.judge import judge
+from firedup.drafter.known import demand_known
 from firedup.drafter.launch import read_launch
 from firedup.drafter.place import Here, Place, There
 from firedup.drafter.sample import Sampled, take_samples
@@ -49,13 +51,16 @@ def check(
     """Whether `draft` fits `target`: folders, GGUF files or HOST:/path; nothing is loaded or run.
 
     Without `engine` the answer is for all that are known. `command` is the launch command, whose
-    flags are judged together with the files. UsageError when a path leads nowhere, HostError when
-    a host cannot be reached. Not for use inside a running event loop: that awaits `check_paths`.
+    flags are judged together with the files. UsageError when a path leads nowhere or engine,
+    version or command cannot be understood, HostError when a host cannot be reached. Not for use
+    inside a running event loop: that awaits `check_paths`.
     """
+    demand_known(engine, version)
     try:
         launch = read_launch(command or (), tp=tp)
     except ValueError as error:
         raise UsageError("the command has an open quote", where=str(command)) from error
+    refuse_broken_json(launch)
     question = Question(engine, version, launch)
     return asyncio.run(check_paths(os.fspath(target), os.fspath(draft), question))
 
