@@ -1,0 +1,241 @@
+"""Stacks of processes → groups of equal ones, what each waits in, and who stands apart."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from firedup.core.stack import KERNEL, Frame, StackGroup, StackMember, Wait
+from firedup.core.verdict.stacktext import main_thread, parse_stack
+
+MOST_GROUPS = 12
+MOST_FRAMES = 24
+# So far outwards a frame says what the innermost call is for.
+_DEPTH = 14
+_STOPPED = Wait("stopped", "is stopped by a signal or a debugger")
+_STOPPED_STATES = ("T", "t")
+
+Knows = Callable[[Frame], Wait | None]
+_Call = tuple[str, str, int | None]
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessStack:
+    """One process with the frames of its main thread, innermost first, and the kernel's."""
+
+    member: StackMember
+    is_rank: bool
+    frames: tuple[Frame, ...] = ()
+    kernel: tuple[Frame, ...] = ()
+    is_active: bool = False
+    why_not: str = ""
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether a signal or a debugger keeps it from running."""
+        return self.member.state in _STOPPED_STATES
+
+
+def read_stack(
+    member: StackMember,
+    text: str,
+    *,
+    is_rank: bool,
+    kernel: str = "",
+    wait_channel: str = "",
+    why_not: str = "",
+) -> ProcessStack:
+    """What the texts about one process say; where there is none, its wait channel stands alone."""
+    threads = parse_stack(text)
+    thread = main_thread(threads)
+    below = main_thread(parse_stack(kernel))
+    inner = below.frames if below is not None else ()
+    if not inner and wait_channel not in ("", "0"):
+        inner = (Frame(wait_channel, KERNEL),)
+    frames = thread.frames if thread is not None else inner
+    active = thread.is_active if thread is not None else None
+    return ProcessStack(
+        replace(member, threads=len(threads)),
+        is_rank,
+        frames,
+        inner,
+        is_active=member.state == "R" if active is None else active,
+        why_not=why_not,
+    )
+
+
+def group_stacks(stacks: Sequence[ProcessStack], knows: Knows) -> tuple[StackGroup, ...]:
+    """Equal stacks together, the ranks first, large groups first, with who stands apart.
+
+    Equal are stacks of the same calls from the same lines. The line of the innermost call counts
+    only where the thread waits: one that spins is at another line at each look, and may be in a
+    call further in.
+    """
+    found = _merge_spinning(_gather(stacks))
+    found.sort(key=lambda group: (not group[0].is_rank, -len(group), _natural(group[0])))
+    groups = [_describe(group, knows) for group in found]
+    odd = _find_odd(groups)
+    groups = [replace(group, is_odd=n in odd) for n, group in enumerate(groups)]
+    return tuple(_part(groups, [group[0].frames for group in found]))[:MOST_GROUPS]
+
+
+def tell_wait(frames: Sequence[Frame], knows: Knows) -> tuple[Wait, Frame] | None:
+    """The innermost frame that is known, and what it means; one that is telling comes first."""
+    generic = None
+    for frame in frames[:_DEPTH]:
+        wait = knows(frame)
+        if wait is not None and not wait.is_generic:
+            return wait, frame
+        if wait is not None and generic is None:
+            generic = wait, frame
+    return generic
+
+
+def _gather(stacks: Sequence[ProcessStack]) -> list[list[ProcessStack]]:
+    """Processes of equal stacks, those of each group in the order of their names."""
+    alike: dict[object, list[ProcessStack]] = defaultdict(list)
+    for stack in sorted(stacks, key=_natural):
+        calls = [_call(frame) for frame in stack.frames]
+        inner = calls[0][:2] if calls else ()
+        alike[stack.is_rank, stack.is_stopped, inner, *calls[1:]].append(stack)
+    groups: list[list[ProcessStack]] = []
+    for bucket in alike.values():
+        spinning = [stack for stack in bucket if stack.is_active]
+        lines = {_inner_line(stack) for stack in spinning}
+        by_line: dict[object, list[ProcessStack]] = defaultdict(list)
+        for stack in bucket:
+            line = _inner_line(stack)
+            by_line["spins" if stack.is_active or line in lines else line].append(stack)
+        groups += by_line.values()
+    return groups
+
+
+def _merge_spinning(groups: list[list[ProcessStack]]) -> list[list[ProcessStack]]:
+    """Join groups that spin in one loop, of which one was met within a call that it makes."""
+    merged: list[list[ProcessStack]] = []
+    for group in sorted(groups, key=lambda group: len(group[0].frames)):
+        host = next((other for other in merged if _is_within(group[0], other[0])), None)
+        if host is None:
+            merged.append(group)
+        else:
+            host.extend(group)
+            host.sort(key=lambda stack: (len(stack.frames), _natural(stack)))
+    return merged
+
+
+def _is_within(inner: ProcessStack, outer: ProcessStack) -> bool:
+    """Whether `inner` spins in a call that the loop of `outer` makes."""
+    count = len(outer.frames)
+    if not (inner.is_active and outer.is_active and count) or len(inner.frames) <= count:
+        return False
+    if (inner.is_rank, inner.is_stopped) != (outer.is_rank, outer.is_stopped):
+        return False
+    mine = [_call(frame) for frame in inner.frames[-count:]]
+    theirs = [_call(frame) for frame in outer.frames]
+    return mine[0][:2] == theirs[0][:2] and mine[1:] == theirs[1:]
+
+
+def _describe(group: list[ProcessStack], knows: Knows) -> StackGroup:
+    first = group[0]
+    frames = first.frames
+    # What the kernel does is telling where nothing can wake the process.
+    inner = first.kernel if first.member.state == "D" and first.kernel != frames else ()
+    found = tell_wait((*inner, *frames), knows)
+    wait, at = found if found is not None else (None, None)
+    if first.is_stopped:
+        wait = _STOPPED
+    return StackGroup(
+        tuple(sorted((stack.member for stack in group), key=lambda one: _natural_name(one.name))),
+        frames[:MOST_FRAMES],
+        max(0, len(frames) - MOST_FRAMES),
+        is_rank=first.is_rank,
+        wait=wait.id if wait else None,
+        meaning=wait.meaning if wait else "",
+        waits_for_others=wait is not None and wait.for_others,
+        is_generic=wait is None or wait.is_generic,
+        at=at,
+        why_not=next((stack.why_not for stack in group if stack.why_not), ""),
+    )
+
+
+def _find_odd(groups: Sequence[StackGroup]) -> frozenset[int]:
+    """The places of the groups of ranks that stand apart.
+
+    They are stopped while others are not; or all others wait for other ranks, and they do not; or
+    they are the fewest while more than half of the ranks agree.
+    """
+    ranks = [n for n, group in enumerate(groups) if group.is_rank]
+    total = sum(len(groups[n].members) for n in ranks)
+
+    def count(places: Sequence[int]) -> int:
+        return sum(len(groups[n].members) for n in places)
+
+    stopped = [n for n in ranks if groups[n].wait == _STOPPED.id]
+    if 0 < len(stopped) < len(ranks):
+        return frozenset(stopped)
+    apart = [n for n in ranks if not groups[n].waits_for_others]
+    is_told = all(not groups[n].is_generic for n in apart)
+    if 0 < len(apart) < len(ranks) and (is_told or 2 * count(apart) <= total):
+        return frozenset(apart)
+    sizes = [len(groups[n].members) for n in ranks]
+    if len(sizes) < 2 or 2 * max(sizes) <= total:
+        return frozenset()
+    return frozenset(n for n in ranks if len(groups[n].members) == min(sizes))
+
+
+def _part(groups: list[StackGroup], stacks: list[tuple[Frame, ...]]) -> list[StackGroup]:
+    """Say of each group of ranks where it parts from the largest that does not stand apart."""
+    model = next((n for n, g in enumerate(groups) if g.is_rank and not g.is_odd), None)
+    if model is None:
+        return groups
+    told = []
+    for place, group in enumerate(groups):
+        if place == model or not group.is_rank:
+            told.append(group)
+            continue
+        own = stacks[place]
+        common = _count_common(own, stacks[model])
+        told.append(
+            replace(
+                group,
+                parts_at=own[-common] if common else None,
+                parts_to=own[-common - 1] if 0 < common < len(own) else None,
+            )
+        )
+    return told
+
+
+def _count_common(one: tuple[Frame, ...], other: tuple[Frame, ...]) -> int:
+    """How many calls two stacks share from the outermost; one that goes on elsewhere is the last.
+
+    Both are then in the same function, at another line of it.
+    """
+    common = 0
+    for mine, theirs in zip(reversed(one), reversed(other), strict=False):
+        if _call(mine)[:2] != _call(theirs)[:2]:
+            break
+        common += 1
+        if mine.line != theirs.line:
+            break
+    return common
+
+
+def _call(frame: Frame) -> _Call:
+    """A frame as it is compared: py-spy puts the class before a name, and shortens paths."""
+    return frame.function.rpartition(".")[2], frame.file.rpartition("/")[2], frame.line
+
+
+def _inner_line(stack: ProcessStack) -> int | None:
+    return stack.frames[0].line if stack.frames else None
+
+
+def _natural(stack: ProcessStack) -> tuple[object, ...]:
+    return _natural_name(stack.member.name)
+
+
+def _natural_name(name: str) -> tuple[object, ...]:
+    """TP10 comes after TP2."""
+    parts = re.split(r"([0-9]+)", name)
+    return tuple(int(part) if number % 2 else part for number, part in enumerate(parts))
