@@ -11,7 +11,8 @@ class Process:
 
     `threads` is None in samples that were taken before more than CPU time, reads and memory was
     noted. `shared_bytes` are resident bytes of files and shared memory. `title` is what a program
-    calls itself, where that is longer than the kernel's `name`.
+    calls itself, where that is longer than the kernel's `name`. `wait_status` is how a zombie
+    ended, as wait() will tell it; None also where that is 0 or cannot be read.
     """
 
     pid: int
@@ -29,3 +30,4 @@ class Process:
     shared_bytes: int | None = None
     threads: int | None = None
     title: str | None = None
+    wait_status: int | None = None

@@ -28,6 +28,7 @@ class ServerSpec:
     has_tls: bool = False
     hides_ready_line: bool = False  # the log level keeps the engine's ready line out of the log
     derived_ports: tuple[int, ...] = ()
+    vital: tuple[str, ...] = ()  # how titles of processes begin without which it serves nothing
     variables: tuple[tuple[str, str], ...] = ()  # given with the command, those remedies speak of
 
     @property

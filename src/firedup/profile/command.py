@@ -168,6 +168,7 @@ def _read(profile: EngineProfile, words: tuple[str, ...], env: Mapping[str, str]
         has_tls=flags.last(command.tls) is not None,
         hides_ready_line=level is not None and level.lower() in command.quiet_levels,
         derived_ports=tuple(port + o for o in command.derived_ports) if port is not None else (),
+        vital=profile.vital,
     )
 
 

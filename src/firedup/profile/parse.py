@@ -70,9 +70,9 @@ def parse_file(text: str, path: str, engine: str | None = None) -> Parsed:
         top.complain(f"schema {schema} is not known; this version reads {SCHEMA}", "schema")
     named = top.text("engine")
     engine = named or engine
-    is_profile = any(key in data for key in ("command", "compose", "http", "stop", "title"))
+    is_profile = any(key in data for key in _PROFILE_KEYS)
     profile = reader.profile(top, engine) if is_profile else None
-    top.knows("title", "extends", "command", "compose", "http", "stop")
+    top.knows("extends", *_PROFILE_KEYS)
     tables = reader.tables("rule", top)
     entries = tuple(
         entry
@@ -82,6 +82,9 @@ def parse_file(text: str, path: str, engine: str | None = None) -> Parsed:
     families, classes = tuple(reader.families(top)), tuple(reader.classes(top))
     top.close()
     return Parsed(profile, entries, tuple(problems), named, (*families, *classes))
+
+
+_PROFILE_KEYS = ("title", "command", "compose", "http", "processes", "stop")
 
 
 class _Reader:
@@ -122,12 +125,13 @@ class _Reader:
         command = self._command(self._part(top, "command"))
         compose = self._compose(self._part(top, "compose"))
         http = self._http(self._part(top, "http"))
+        vital = self._vital(self._part(top, "processes"))
         stop = self._stop(top)
         title = top.text("title") or engine or ""
         extends = top.texts("extends") if top.has("extends") else (SHARED,)
         if engine is None:
             return None
-        return EngineProfile(engine, title, extends, command, compose, http, stop)
+        return EngineProfile(engine, title, extends, command, compose, http, stop, vital=vital)
 
     def _command(self, t: Table) -> Command:
         command = Command(
@@ -185,6 +189,11 @@ class _Reader:
         )
         t.close()
         return http
+
+    def _vital(self, t: Table) -> tuple[str, ...]:
+        vital = t.texts("vital")
+        t.close()
+        return vital
 
     def _stop(self, top: Table) -> tuple[StopRow, ...]:
         rows = []

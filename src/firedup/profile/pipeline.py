@@ -30,6 +30,7 @@ from firedup.core.verdict.outside import Outside
 from firedup.core.verdict.patience import Patience
 from firedup.core.verdict.reader import LogReader
 from firedup.core.verdict.readiness import Readiness
+from firedup.core.verdict.vital import Vitals
 
 _NS = 1_000_000_000
 
@@ -97,11 +98,7 @@ class Pipeline:
         self._outside.feed(event)
         match event:
             case Begun():
-                self._readiness.spec = event.spec
-                if event.starts_anew:
-                    self._reader.start_anew()
-                if event.pid is not None:
-                    self._lifecycle.feed(Trigger.SEEN)
+                self._begin(event)
             case LogData():
                 self._take_log(event)
             case LogChanged():
@@ -181,6 +178,16 @@ class Pipeline:
             log_size=max(self._offset, sample.log_size if sample else 0),
             is_final=exited is not None or out.ended is not None,
         )
+
+    def _begin(self, event: Begun) -> None:
+        """What is known of the server from here on; a later start begins without a past."""
+        if event.starts_anew or event.spec.vital != self._readiness.spec.vital:
+            self._liveness.vitals = Vitals(event.spec.vital)
+        self._readiness.spec = event.spec
+        if event.starts_anew:
+            self._reader.start_anew()
+        if event.pid is not None:
+            self._lifecycle.feed(Trigger.SEEN)
 
     def _heed_proof(self) -> None:
         """Once the answers prove it ready, the server is serving, whatever it complained about."""

@@ -105,6 +105,7 @@ class EngineProfile:
     compose: Compose = Compose()
     http: Http = Http()
     stop: tuple[StopRow, ...] = ()
+    vital: tuple[str, ...] = ()  # how titles of processes begin without which it serves nothing
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,6 +54,11 @@ class Diagnosis:
         """The line by which the operator's wish to end the server shows."""
         return self._stop.line if self._stop else None
 
+    @property
+    def stopped_at(self) -> Moment | None:
+        """When that line came."""
+        return self._stop.at if self._stop else None
+
     def feed(
         self,
         line: Line,

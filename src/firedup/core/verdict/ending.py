@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from firedup.core.event import Exited, PortOwner
-from firedup.core.model import Cause, Evidence, Line, Stage
+from firedup.core.model import Cause, Evidence, Line, Process, Stage
+from firedup.core.verdict.vital import Loss
 
 SIGNAL_NAMES = {
     1: "SIGHUP",
@@ -19,6 +20,12 @@ SIGNAL_NAMES = {
     15: "SIGTERM",
 }
 
+_MEMORY_REMEDY = (
+    "Give the cgroup more memory, or load with less host memory (fewer loader threads)."
+)
+_WORKER_REMEDY = (
+    "Look into the log for its last lines, and into the kernel log for what ended it (dmesg -T)."
+)
 # How an end is called that came with the host's own.
 RESTARTED = "the host was started again"
 
@@ -77,7 +84,7 @@ def cause_of_exit(
             text,
             stage,
             "The kernel's OOM killer ended the process: the host or its cgroup ran out of memory.",
-            "Give the cgroup more memory, or load with less host memory (fewer loader threads).",
+            _MEMORY_REMEDY,
             evidence,
             exited.at_ns,
         )
@@ -103,6 +110,32 @@ def cause_of_exit(
     return _outside(
         "silent-exit", text, stage, meaning, remedy, evidence, exited.at_ns, "unclassified"
     )
+
+
+def cause_of_loss(loss: Loss, stage: Stage | None, root: Process | None) -> Cause:
+    """A process without which nothing is served has ended; `root` is the main one if it lives."""
+    process, number = loss.process, loss.signal
+    how = "ended"
+    if number is not None:
+        how = f"was ended by {SIGNAL_NAMES.get(number, 'a signal')} (signal {number})"
+    elif loss.status:
+        how = f"ended with exit status {loss.status >> 8}"
+    text = f"{process.title or process.name} (pid {process.pid}) {how}"
+    evidence = [Evidence("sample", text + (", and nobody has taken note" * loss.is_zombie))]
+    evidence += [Evidence("line", line) for line in loss.kernel]
+    meaning = "A process without which the server serves nothing has ended"
+    remedy = _WORKER_REMEDY
+    if root is not None:
+        alive = f"{root.title or root.name} (pid {root.pid})"
+        evidence.append(Evidence("sample", f"{alive}, the server's main process, lives"))
+        meaning += ", and its main process goes on as if nothing were"
+        remedy = f"Stop what is left (firedup stop RUN). {remedy}"
+    failure = _MEANINGS[number][0] if number in _MEANINGS else "worker-died"
+    if loss.oom_killed:
+        failure, meaning = "host-out-of-memory", f"{meaning}: the kernel's OOM killer ended it"
+        evidence.append(Evidence("sample", "the kernel counted or named a kill for want of memory"))
+        remedy = _MEMORY_REMEDY
+    return _outside(failure, text, stage, f"{meaning}.", remedy, tuple(evidence), loss.gone_ns)
 
 
 def cause_of_owner(owner: PortOwner, stage: Stage | None) -> Cause:

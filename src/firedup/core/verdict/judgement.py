@@ -12,13 +12,18 @@ from firedup.core.model import (
     Finding,
     Line,
     Ownership,
-    Severity,
     Speculation,
     Stage,
     StageSpan,
     Verdict,
 )
-from firedup.core.verdict.aftermath import tell_no_token, tell_survivors
+from firedup.core.verdict.aftermath import (
+    find_loss,
+    measure_service,
+    tell_no_token,
+    tell_speculation_off,
+    tell_survivors,
+)
 from firedup.core.verdict.conclusion import (
     note_victim,
     tell_last_progress,
@@ -26,7 +31,7 @@ from firedup.core.verdict.conclusion import (
     tell_quiet,
     tell_stall,
 )
-from firedup.core.verdict.ending import cause_of_exit, cause_of_owner
+from firedup.core.verdict.ending import cause_of_exit, cause_of_loss, cause_of_owner
 from firedup.core.verdict.hold import Stall, tell_work
 from firedup.core.verdict.lifecycle import Facts, judge
 from firedup.core.verdict.limit import find_passed, own_limit
@@ -39,6 +44,7 @@ from firedup.core.verdict.roster import Missing
 from firedup.core.verdict.silence import INTERRUPT_PATIENCE_S, Silence, measure_silence
 from firedup.core.verdict.startup import Moment
 from firedup.core.verdict.suspect import Fatality
+from firedup.core.verdict.vital import Loss
 
 _NS = 1_000_000_000
 # An exception that no rule knows is believed fatal once nothing went on for this long.
@@ -80,6 +86,7 @@ class Judgement:
             findings=(*self._findings(facts, verdict), *reader.findings),
             notes=(*notes, *note_victim(cause)),
             gauges=reader.readings.gauges(is_sampled=reader.sieve.has_sampled_gauges),
+            stacks=out.stacks_for(verdict),
         )
 
     def _stages(self) -> tuple[StageSpan, ...]:
@@ -105,6 +112,8 @@ class Judgement:
             # It says that it is up, but its port is somebody else's.
             fatality = Fatality.CERTAIN
         is_proven = self.readiness.is_proven(log_ready=log_ready)
+        if self._loss() is not None:
+            fatality = Fatality.CERTAIN
         stall = self._stall()
         has_process = out.begun is not None and (
             out.begun.pid is not None or bool(self.liveness.processes)
@@ -148,6 +157,11 @@ class Judgement:
         )
         return found if found or is_up else find_passed(begun, startup, self.now_ns)
 
+    def _loss(self) -> Loss | None:
+        """A process without which a server that was up serves nothing, and which has ended."""
+        out, ready = self.outside, self.readiness
+        return find_loss(self.liveness.vitals, self.reader, ready, out, self.now_ns)
+
     def _is_settled(self, fatal_at: Moment | None) -> bool:
         """Whether an unknown error has had the time to show itself harmless."""
         if self.outside.exited is not None or fatal_at is None or fatal_at.host_ns is None:
@@ -178,12 +192,16 @@ class Judgement:
         if exited is not None and exited.oom_killed:
             return cause_of_exit(exited, stage, was_ready=facts.was_ready)
         # A signal is better evidence than an error that was named in passing.
-        has_signal = exited is not None and exited.signal is not None
+        loss = self._loss()
+        has_signal = any(end is not None and end.signal is not None for end in (exited, loss))
         cause = self.reader.diagnosis.cause(
             allows_weak=not has_signal,
             version=self.reader.version,
             later=self.reader.startup.first_stage,
         )
+        if cause is None and loss is not None:
+            lives = exited is None and bool(self.liveness.processes)
+            return cause_of_loss(loss, stage, self.liveness.processes[0] if lives else None)
         if cause is None and owner is not None and owner.owner is Ownership.NO:
             return cause_of_owner(owner, stage)
         if cause is None and exited is not None:
@@ -202,15 +220,7 @@ class Judgement:
         """Findings that no single line makes."""
         known = {finding.id for finding in self.reader.findings}
         if self.speculation() is Speculation.OFF and "speculation-off" not in known:
-            accepted = self.outside.accepted
-            why = accepted.acceptance.why_not if accepted else None
-            yield Finding(
-                "speculation-off",
-                Severity.SEVERE,
-                "The server runs without the speculative decoding that was asked for.",
-                (Evidence("http", why or "tokens were generated and no draft was proposed"),),
-                "Check that the drafter fits the target, and read what the log says about it.",
-            )
+            yield tell_speculation_off(self.outside.accepted)
         if (refusal := self.readiness.refusal) is not None and not facts.has_exited:
             yield tell_no_token(self.readiness, refusal)
         if not facts.stop_asked:  # what it leaves is ended by whoever stops it
@@ -268,21 +278,14 @@ class Judgement:
         return silence.evidence if is_over else ()
 
     def _served_s(self) -> float | None:
-        ready = self.reader.startup.ready_at
-        if ready is None:
-            return None
-        if ready.host_ns is not None:
-            end_ns = self.outside.exited.at_ns if self.outside.exited else self.now_ns
-            return max(0.0, (end_ns - ready.host_ns) / _NS)
-        last_ns = self.reader.last_stamp_ns
-        if ready.log_ns is None or last_ns is None:
-            return None
-        return max(0.0, (last_ns - ready.log_ns) / _NS)
+        loss, exited = self._loss(), self.outside.exited
+        end_ns = loss.gone_ns if loss else exited.at_ns if exited else self.now_ns
+        return measure_service(self.reader.startup.ready_at, end_ns, self.reader.last_stamp_ns)
 
     def _confidence(self, verdict: Verdict, cause: Cause | None, facts: Facts) -> float:
         match verdict:
             case Verdict.CRASHED:
-                if facts.has_exited and cause is not None and cause.line_number is None:
+                if cause is not None and cause.offset is None:  # told from outside the log
                     return 0.9
                 return self.reader.diagnosis.certainty(cause)
             case Verdict.READY:

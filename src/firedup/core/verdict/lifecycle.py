@@ -110,7 +110,7 @@ class Facts:
     has_begun: bool = False  # any stage or process was seen
 
 
-_POLITE_SIGNALS = (1, 2, 15)  # HUP, INT, TERM: sent by somebody who wanted the end
+POLITE_SIGNALS = (1, 2, 15)  # HUP, INT, TERM: sent by somebody who wanted the end
 
 
 def judge(facts: Facts) -> Verdict:
@@ -142,7 +142,7 @@ def judge(facts: Facts) -> Verdict:
 
 
 def _judge_end(facts: Facts) -> Verdict:
-    if facts.stop_asked or facts.signal in _POLITE_SIGNALS:
+    if facts.stop_asked or facts.signal in POLITE_SIGNALS:
         return Verdict.STOPPED
     if facts.fatality is not Fatality.NONE or not facts.log_stop:
         return Verdict.CRASHED

@@ -18,6 +18,7 @@ from firedup.core.verdict.patience import (
     STOPPED_PATIENCE_S,
     Patience,
 )
+from firedup.core.verdict.vital import Vitals
 
 __all__ = [
     "DEFAULT_PATIENCE_S",
@@ -55,6 +56,7 @@ class Liveness:
     def __init__(self, patience: Patience | None = None) -> None:
         self.patience = patience or Patience()
         self.motions = Motions()
+        self.vitals = Vitals()
         self._before: Sample | None = None
         self._moved_ns: int | None = None
         self._log_ns: int | None = None
@@ -74,6 +76,7 @@ class Liveness:
         before, self._before = self._before, sample
         self.sample, self.processes = sample, sample.processes
         self.motions.feed(sample)
+        self.vitals.feed(sample)
         if before is None:
             self._moved_ns = self._moved_ns or sample.at_ns
             self._log_ns = self._log_ns or sample.at_ns
