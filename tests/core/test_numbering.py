@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firedup.core.log import numbering
 from firedup.core.log.numbering import count_lines, count_newlines
 
 
@@ -33,9 +31,10 @@ def test_nothing_is_read_when_nothing_is_shown() -> None:
     assert count_lines((refuse() for _ in range(1)), ()) == {}
 
 
-@given(st.lists(st.sampled_from([b"a", b"\n", b"\r\n"]), max_size=40).map(b"".join))
-def test_line_ends_are_counted_alike_in_any_pieces(data: bytes) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(numbering, "PIECE_BYTES", 3)
+@given(st.lists(st.sampled_from([b"a", b"\n", b"\r\n"]), max_size=40).map(b"".join), st.data())
+def test_line_ends_are_counted_alike_in_any_part(data: bytes, draw: st.DataObject) -> None:
+    start = draw.draw(st.integers(0, len(data)))
+    stop = draw.draw(st.integers(start, len(data)))
 
-        assert count_newlines(data) == data.count(b"\n")
+    assert count_newlines(data, start, stop) == data[start:stop].count(b"\n")
+    assert count_newlines(data) == data.count(b"\n")

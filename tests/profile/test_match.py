@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 
 import pytest
 from hypothesis import given, settings
@@ -13,6 +14,7 @@ from firedup.core.model import Line
 from firedup.core.rule import Role, Rule
 from firedup.profile.join import join_files
 from firedup.profile.match import CatalogueMatcher
+from firedup.profile.piece import as_pieces
 from firedup.profile.read import builtin_files
 from firedup.profile.scan import SetScanner
 
@@ -250,3 +252,14 @@ def test_an_empty_catalogue_matches_nothing() -> None:
         matcher = CatalogueMatcher([], uses_hyperscan=uses_hyperscan)
         assert matcher.scan(b"a line\n") == []
         assert matcher.match(line("a line")) == ()
+
+
+def test_a_first_pass_over_a_log_looks_for_whole_texts_alone() -> None:
+    patterns = [r.pattern for r in RULES if r.role not in (Role.GAUGE, Role.KIND)]
+    usual = [text for r in RULES if r.role is Role.GAUGE for text in r.matches]
+
+    *pieces, _pace = as_pieces([*patterns, *OPENERS], usual)
+    texts = [piece.removeprefix(b"(?i)") for piece in pieces]
+
+    # A pattern among them costs a fifth of the time; texts that usual lines hold do, too.
+    assert [text for text in texts if re.escape(re.sub(rb"\\(.)", rb"\1", text)) != text] == []

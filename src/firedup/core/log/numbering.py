@@ -8,8 +8,6 @@ from typing import TypeVar
 
 from firedup.core.model import Cause, Evidence, Explanation, Followed
 
-PIECE_BYTES = 1 << 16
-
 _Placed = TypeVar("_Placed", Cause, Evidence, Followed)
 
 
@@ -24,16 +22,19 @@ def shown_offsets(explanation: Explanation) -> tuple[int, ...]:
     return tuple(sorted(offset for offset in offsets if offset is not None))
 
 
-def count_newlines(data: bytes) -> int:
-    """How many LF there are.
+def count_newlines(data: bytes, start: int = 0, stop: int | None = None) -> int:
+    """How many LF there are in `data[start:stop]`.
 
-    `bytes.count` gives the same in twice the time. Pieces are taken because memory for a copy of
-    a large block comes fresh from the system each time, which costs more than the counting.
+    A search for one byte after the other gives the same in twice the time, and so does a copy of
+    the part that is wanted: where that is most of `data`, the rest of it is counted and taken off.
     """
-    if len(data) <= PIECE_BYTES:
-        return len(data) - len(data.replace(b"\n", b""))
-    starts = range(0, len(data), PIECE_BYTES)
-    return sum(count_newlines(data[at : at + PIECE_BYTES]) for at in starts)
+    stop = len(data) if stop is None else stop
+    left_out = start + len(data) - stop
+    if left_out > len(data) // 2:
+        part = data[start:stop]
+        return len(part) - len(part.replace(b"\n", b""))
+    count = len(data) - len(data.replace(b"\n", b""))
+    return count - data.count(b"\n", 0, start) - data.count(b"\n", stop)
 
 
 def count_lines(blocks: Iterable[bytes], offsets: tuple[int, ...]) -> dict[int, int]:
@@ -51,12 +52,12 @@ def count_lines(blocks: Iterable[bytes], offsets: tuple[int, ...]) -> dict[int, 
         at = 0
         while wanted and wanted[-1] < base + len(block):
             offset = wanted.pop()
-            number += count_newlines(block[at : offset - base])
+            number += count_newlines(block, at, offset - base)
             at = offset - base
             found[offset] = number
         if not wanted:
             break
-        number += count_newlines(block[at:])
+        number += count_newlines(block, at)
         base += len(block)
     return found
 

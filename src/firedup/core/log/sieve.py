@@ -169,7 +169,7 @@ class Sieve:
 
     def _count(self, block: bytes, start: int, stop: int) -> None:
         if self._counts_lines:
-            self._newlines += count_newlines(block[start:stop])
+            self._newlines += count_newlines(block, start, stop)
 
     def _line(self, raw: bytes, offset: int, end: int, number: int, *, is_progress: bool) -> Line:
         return decode_line(
