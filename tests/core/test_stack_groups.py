@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from firedup.core.stack import Frame, StackGroup, StackMember
-from firedup.core.verdict.stack import MOST_FRAMES, ProcessStack, group_stacks, read_stack
+from firedup.core.stack import Frame, StackGroup, StackMember, Stacks
+from firedup.core.verdict.stack import (
+    MOST_FRAMES,
+    ProcessStack,
+    group_stacks,
+    join_stacks,
+    read_stack,
+)
 from firedup.profile.wait import find_wait
 
 REDUCE = (
@@ -169,3 +175,18 @@ def test_a_deep_stack_is_cut_and_says_by_how_much(deep: int) -> None:
     )
 
     assert (len(group.frames), group.hidden) == (MOST_FRAMES, deep - MOST_FRAMES)
+
+
+def test_stacks_of_several_nodes_are_compared_as_those_of_one_run() -> None:
+    first = Stacks(1, None, group_stacks([stack(f"TP{n}", REDUCE) for n in (0, 1)], find_wait), "a")
+    second = Stacks(2, None, group_stacks([stack("TP2", REDUCE), stack("TP3", READ)], find_wait))
+
+    joined = join_stacks([("box1", first), ("box2", second)])
+
+    assert joined is not None
+    assert seen(joined.groups) == [("box1 TP0 box1 TP1 box2 TP2", False), ("box2 TP3", True)]
+    assert (joined.at_ns, joined.path) == (1, "a")
+
+
+def test_nodes_without_stacks_have_none_together() -> None:
+    assert join_stacks([("box1", None), ("box2", None)]) is None

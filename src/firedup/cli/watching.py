@@ -27,7 +27,7 @@ from firedup.session.registry import Run
 from firedup.session.run import watch_run
 from firedup.session.status import NO_CONCLUSION, exit_status
 from firedup.session.watch import Watching
-from firedup.view.redact import clean
+from firedup.view.redact import clean, conceal
 
 _UNKNOWN = "Whether the server goes on is not known."
 
@@ -43,6 +43,7 @@ def read_watching(given: Mapping[str, Any], showing: Showing) -> Watching:
         tail_lines=showing.tail_lines,
         highlight=re.compile(words) if showing.chosen == "classic" else None,
         clean=clean,
+        conceal=conceal,
         say=say_aside,
         stage_limits=given.get("stage_limits", ()),
     )

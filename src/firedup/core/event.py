@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from firedup.core.machine import Disk, Gpu, GroupMemory, OpenFile
 from firedup.core.model import Acceptance, Ownership, Process, ServerSpec
+from firedup.core.stack import Stacks
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +166,14 @@ class Accepted:
 
 
 @dataclass(frozen=True, slots=True)
+class StacksTaken:
+    """The stacks of the server's processes were taken, because it stood still or somebody asked."""
+
+    at_ns: int
+    stacks: Stacks
+
+
+@dataclass(frozen=True, slots=True)
 class StopAsked:
     """The operator asked for the end of the server; `by` says who: "firedup stop" and the like."""
 
@@ -222,6 +231,7 @@ Event = (
     | Health
     | Token
     | Accepted
+    | StacksTaken
     | StopAsked
     | LinkChanged
     | DeadlinePassed

@@ -10,6 +10,7 @@ from firedup.core.link import LinkState
 from firedup.core.node import NodeState
 from firedup.core.process import Process
 from firedup.core.spec import ServerSpec
+from firedup.core.stack import Stacks
 from firedup.core.word import Ownership, Severity, Speculation, Stage, State, Verdict
 
 __all__ = [
@@ -146,10 +147,9 @@ class StageSpan:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Where a bar stands. `remaining_s` is None while nothing honest can be said.
+    """Where a bar of `unit` ("shards") stands; `remaining_s` None: nothing honest can be said.
 
-    `unit` is what is counted ("shards", "batches"). `reported_ns` is the host boottime (or log
-    time in `explain`) at which the bar last moved.
+    `reported_ns` is the host boottime (in `explain` the log's time) at which it last moved.
     """
 
     stage: Stage
@@ -197,8 +197,7 @@ class Gauge:
 class Explanation:
     """What a log (with or without a living process) says: the object that `explain --json` prints.
 
-    `exited` is None when it cannot be known. `confidence` is in 0..1. `served_s` is how long the
-    server answered before it died, None when it never did.
+    `exited` None: not known. `confidence` is in 0..1. `served_s`: how long it answered, if ever.
     """
 
     engine: str | None
@@ -217,6 +216,7 @@ class Explanation:
     gauges: tuple[Gauge, ...] = ()
     tail: tuple[str, ...] = ()  # the log's last lines, where they were asked for
     since_good: Comparison | None = None  # what is different since the last run that came up
+    stacks: Stacks | None = None  # of its processes, taken when it stood still
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ from firedup.core.event import (
 from firedup.core.log.tail import Tail
 from firedup.core.model import RunLabel, ServerSpec, Snapshot, State, Verdict
 from firedup.core.rule import Matcher
+from firedup.core.verdict.crew import Member, find_members
 from firedup.core.verdict.judgement import Judgement
 from firedup.core.verdict.lifecycle import Lifecycle, Trigger
 from firedup.core.verdict.liveness import Liveness
@@ -92,6 +93,14 @@ class Pipeline:
     def pids(self) -> frozenset[int]:
         """The server's processes at the newest sample."""
         return frozenset(process.pid for process in self._liveness.processes)
+
+    @property
+    def crew(self) -> tuple[Member, ...]:
+        """The processes that matter at the newest sample, the ranks first."""
+        motions, processes = self._liveness.motions, self._liveness.processes
+        if not processes:
+            return ()
+        return find_members(motions, processes[0].pid, self._reader.roster.pids)
 
     def feed(self, event: Event) -> None:
         """Take the next event. Log bytes that were fed before are recognised by their offset."""

@@ -42,7 +42,9 @@ async def explain_run(
         log_start=(state.log_start, 0),
     )
     pid = state.server.pid if state.server else None
-    pipeline.feed(Begun(at_ns, wall_ns, run.spec, pid, is_launched=True, log=run.log))
+    limits = tuple(run.manifest.stage_limits.items())
+    begun = Begun(at_ns, wall_ns, run.spec, pid, is_launched=True, log=run.log, stage_limits=limits)
+    pipeline.feed(begun)
     history = await load_history(agent, run.folder, run.log, state.log_start, pid=pid)
     async for event in replay_history(agent, run.log, history):
         at_ns = event.at_ns

@@ -20,6 +20,7 @@ from firedup.core.event import (
     LogData,
     PortOwner,
     Sample,
+    StacksTaken,
     StopAsked,
     Token,
 )
@@ -41,7 +42,7 @@ from firedup.session.trail import Volume, find_volumes, wanted_sizes
 from firedup.store.event import EventReader, LogRange
 
 # What one session saw of its link or of its own patience is not the run's history.
-_KEPT = (Health, PortOwner, Token, Accepted, StopAsked, KeeperGone)
+_KEPT = (Health, PortOwner, Token, Accepted, StacksTaken, StopAsked, KeeperGone)
 _FIRST_BYTES = 1 << 17  # of the samples: enough to tell which file the log was at first
 _STOP_BYTES = 1 << 20  # of events.jsonl: more than is recorded between a stop and the end
 

@@ -20,6 +20,7 @@ from firedup.session.nodes import Member, Opener
 from firedup.session.nodes_clock import measure_clock
 from firedup.session.open import open_host
 from firedup.session.run import watch_run
+from firedup.session.stalltaker import TAKING
 from firedup.session.watch import Watching
 
 CLOCK_EVERY_S = 180.0
@@ -132,7 +133,8 @@ class NodesWatch:
         self._ended_s = None
         if head.has_ended or verdict in (Verdict.LOST, Verdict.TIMED_OUT):
             return True
-        if self.watching.until == "exit":
+        is_taking = any(f.latest and f.latest.waiting_for == TAKING for f in self.feeds)
+        if self.watching.until == "exit" or is_taking:
             return False
         return verdict is Verdict.STALLED or (verdict is Verdict.READY and _is_proved(now))
 

@@ -36,6 +36,7 @@ from firedup.session.prepared import watch_prepared
 from firedup.session.recorder import Recorder
 from firedup.session.registry import Run
 from firedup.session.sample import feed_samples
+from firedup.session.stacks import Place
 from firedup.session.watch import Watch, Watching
 from firedup.session.watching import make_pipeline
 
@@ -88,6 +89,7 @@ async def _prepare(
     watch = Watch(agent, pipeline, clock, watching, log=run.log, recorder=recorder)
     watch.contact.run_folder, watch.contact.server_pid = run.folder, begun.pid
     watch.launch = launch_of(manifest)
+    watch.stalls.place = Place(run.folder, conceal=watching.conceal)
     pipeline.feed(begun)
     for note in manifest.notes:
         pipeline.feed(Noted(begun.at_ns, note))

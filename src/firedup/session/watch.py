@@ -30,6 +30,8 @@ from firedup.session.linked import Patience, run_linked
 from firedup.session.precedent import Precedent, with_precedent
 from firedup.session.prober import Prober
 from firedup.session.recorder import Recorder, make_output
+from firedup.session.stacks import Place
+from firedup.session.stalltaker import StallTaker
 from firedup.session.vigil import Vigil
 from firedup.session.watching import Watching
 
@@ -70,7 +72,8 @@ class Watch:
         self.vigil: Vigil | None = None
         if watching.until == "exit" and watching.token_every_s is not None:
             self.vigil = Vigil(lambda: self.prober, watching.token_every_s)
-        self.feeders: list[Feeder] = [self.intake.follow]
+        self.stalls = StallTaker(pipeline, self.feed, Place(conceal=watching.conceal))
+        self.feeders: list[Feeder] = [self.intake.follow, self.stalls.keep]
         self.teller: Teller | None = None
         self.log = log
         self.launch: Launch | None = None  # with what a run was launched
@@ -143,7 +146,7 @@ class Watch:
         try:
             while True:
                 self._changed.clear()
-                snapshot = self.look()
+                snapshot = self.stalls.heed(self.look())
                 self._record_verdict(snapshot)
                 is_over = self._is_over(snapshot)
                 if is_over and snapshot.explanation.verdict is not Verdict.READY:
@@ -205,6 +208,8 @@ class Watch:
                 return True
             return waited_s >= DIAGNOSE_S or min(quiet_s, waited_s) >= QUIET_S
         self._crashed_s = None
+        if self.stalls.is_busy:
+            return False
         if snapshot.is_final or verdict in (Verdict.LOST, Verdict.TIMED_OUT):
             return True
         if verdict is Verdict.STALLED and self.watching.ends_on_stall:

@@ -36,6 +36,7 @@ class Watching:
     token_s: float = DEADLINE_S
     token_every_s: float | None = None  # once ready, until "exit"
     clean: Callable[[str], str] | None = None  # for a log line on its way to a hook
+    conceal: Callable[[str], str] = str  # for lines of stacks on their way into a file
     say: Callable[[str], None] = lambda _: None
     stage_limits: tuple[tuple[str, float], ...] = ()
     ends_on_stall: bool = False

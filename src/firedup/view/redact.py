@@ -227,6 +227,11 @@ def printable_block(text: str) -> str:
     return _UNSEEN.sub("", _ESCAPE.sub("", text))
 
 
+def conceal(text: str) -> str:
+    """A line or block for a file that others may be given: indentation and tabs stay."""
+    return redact(printable_block(text))
+
+
 def clean(text: str) -> str:
     """One line that may be shown to anybody: without control sequences and without secrets."""
     return redact(printable(text))

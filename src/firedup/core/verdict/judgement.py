@@ -86,6 +86,7 @@ class Judgement:
             findings=(*self._findings(facts, verdict), *reader.findings),
             notes=(*notes, *note_victim(cause)),
             gauges=reader.readings.gauges(is_sampled=reader.sieve.has_sampled_gauges),
+            stacks=out.stacks_for(verdict),
         )
 
     def _stages(self) -> tuple[StageSpan, ...]:

@@ -20,6 +20,7 @@ from firedup.core.model import (
 from firedup.core.node import ClockOffset, NodeState
 from firedup.core.verdict.firstnode import Failure, FirstFault, choose_first
 from firedup.core.verdict.nodespan import join_rank, join_stages
+from firedup.core.verdict.stack import join_stacks
 
 _NS = 1_000_000_000
 _ORDER = {stage: place for place, stage in enumerate(Stage)}
@@ -197,6 +198,7 @@ def _explain(
         followed=(*own.followed, *_elsewhere(nodes, base)) if cause else (),
         findings=_findings(nodes, verdict),
         notes=(*_notes(nodes), *_rivalry(nodes, fault)),
+        stacks=join_stacks([(n.label, n.snapshot.explanation.stacks) for n in nodes]),
     )
 
 

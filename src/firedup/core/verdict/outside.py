@@ -11,8 +11,14 @@ from firedup.core.event import (
     Ended,
     Event,
     Exited,
+    StacksTaken,
     StopAsked,
 )
+from firedup.core.stack import Stacks
+from firedup.core.word import Verdict
+
+# What was seen of one that stood still says nothing of one that moves again.
+_MOVING = (Verdict.READY, Verdict.LOADING)
 
 
 @dataclass(slots=True)
@@ -25,6 +31,7 @@ class Outside:
     accepted: Accepted | None = None
     deadline: DeadlinePassed | None = None
     ended: Ended | None = None
+    stacks: Stacks | None = None
     last_ns: int = 0  # host boottime of the newest event
 
     def feed(self, event: Event) -> None:
@@ -39,12 +46,18 @@ class Outside:
                 self.stop = self.stop or event
             case Accepted():
                 self.accepted = event
+            case StacksTaken():
+                self.stacks = event.stacks
             case DeadlinePassed():
                 self.deadline = event
             case Ended():
                 self.ended = event
             case _:
                 pass
+
+    def stacks_for(self, verdict: Verdict) -> Stacks | None:
+        """The stacks that were taken last, where they tell anything about a server so judged."""
+        return None if verdict in _MOVING else self.stacks
 
     @property
     def is_abandoned(self) -> bool:

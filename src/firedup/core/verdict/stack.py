@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from firedup.core.stack import KERNEL, Frame, StackGroup, StackMember, Wait
+from firedup.core.stack import KERNEL, Frame, StackGroup, StackMember, Stacks, Wait
 from firedup.core.verdict.stacktext import main_thread, parse_stack
 
 MOST_GROUPS = 12
@@ -79,6 +79,36 @@ def group_stacks(stacks: Sequence[ProcessStack], knows: Knows) -> tuple[StackGro
     odd = _find_odd(groups)
     groups = [replace(group, is_odd=n in odd) for n, group in enumerate(groups)]
     return tuple(_part(groups, [group[0].frames for group in found]))[:MOST_GROUPS]
+
+
+def join_stacks(nodes: Sequence[tuple[str, Stacks | None]]) -> Stacks | None:
+    """The stacks of several nodes as those of one run; each has its label.
+
+    The moment and the file are those of the first node that has any.
+    """
+    known = [(label, stacks) for label, stacks in nodes if stacks is not None]
+    if len(known) < 2:
+        return next((_relabel(label, stacks) for label, stacks in known), None)
+    alike: dict[object, StackGroup] = {}
+    for label, stacks in known:
+        for group in _relabel(label, stacks).groups:
+            key = group.is_rank, group.wait == _STOPPED.id, *map(_call, group.frames)
+            first = alike.get(key)
+            both = (*(first.members if first else ()), *group.members)
+            alike[key] = replace(first or group, members=both)
+    groups = sorted(alike.values(), key=lambda group: (not group.is_rank, -len(group.members)))
+    odd = _find_odd(groups)
+    groups = [replace(group, is_odd=n in odd) for n, group in enumerate(groups)]
+    groups = _part(groups, [group.frames for group in groups])
+    return replace(known[0][1], groups=tuple(groups[:MOST_GROUPS]))
+
+
+def _relabel(label: str, stacks: Stacks) -> Stacks:
+    def name(group: StackGroup) -> StackGroup:
+        members = (replace(one, name=f"{label} {one.name}") for one in group.members)
+        return replace(group, members=tuple(members))
+
+    return replace(stacks, groups=tuple(name(group) for group in stacks.groups))
 
 
 def tell_wait(frames: Sequence[Frame], knows: Knows) -> tuple[Wait, Frame] | None:

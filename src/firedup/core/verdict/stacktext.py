@@ -62,7 +62,7 @@ class _Reading:
         self._head, self._frames = head, []
 
     def begin_task(self, name: str, idents: str, state: str, channel: str) -> None:
-        """A thread as the kernel tells it; its channel stands for a stack that is not to be read."""
+        """A thread as the kernel tells it; its channel stands for a stack that is not told."""
         self.begin(Thread(name, idents.split(maxsplit=1)[0], is_active=state == "R"))
         self._channel = channel
 
