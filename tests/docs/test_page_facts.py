@@ -9,7 +9,7 @@ from reader import ROOT
 
 from firedup.cli.run import HOOK_EVENTS
 from firedup.core.model import Stage, Verdict
-from firedup.core.verdict import judgement, liveness, patience
+from firedup.core.verdict import ground, liveness, patience
 from firedup.session import prober
 from firedup.session.status import status_of
 
@@ -49,7 +49,7 @@ def test_the_patience_of_the_page_is_that_of_the_program() -> None:
     assert set(patience.ODD_PATIENCE_S.values()) == {300, 600}
     assert patience.SPIN_PATIENCE_S == 1800
     assert (patience.RANK_READ_BYTES >> 10, patience.RANK_GROWTH_BYTES >> 20) == (512, 1)
-    assert judgement.SETTLE_S == 5
+    assert ground.SETTLE_S == 5
     assert "counts once nothing went on for five seconds" in page
 
 

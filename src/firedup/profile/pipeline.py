@@ -24,6 +24,7 @@ from firedup.core.log.tail import Tail
 from firedup.core.model import RunLabel, ServerSpec, Snapshot, State, Verdict
 from firedup.core.rule import Matcher
 from firedup.core.verdict.crew import Member, find_members
+from firedup.core.verdict.ground import Ground
 from firedup.core.verdict.judgement import Judgement
 from firedup.core.verdict.lifecycle import Lifecycle, Trigger
 from firedup.core.verdict.liveness import Liveness
@@ -133,16 +134,10 @@ class Pipeline:
         out, startup = self._outside, self._reader.startup
         now_ns = out.last_ns if now_ns is None else now_ns
         last_line = self._tail.last()
-        judgement = Judgement(
-            self._reader,
-            self._readiness,
-            self._liveness,
-            out,
-            now_ns,
-            last_line,
-            self._tail.newest,
+        ground = Ground(
+            self._reader, self._readiness, self._liveness, out, now_ns, self._tail.newest
         )
-        explanation = judgement.explain(self._notes)
+        explanation = Judgement(ground, last_line).explain(self._notes)
         begun, sample, exited = out.begun, self._liveness.sample, out.exited
         stage_begun = startup.stage_begun()
         is_over = exited is not None or explanation.verdict is Verdict.CRASHED
@@ -177,7 +172,7 @@ class Pipeline:
             ),
             checks=self._readiness.checks(log_ready=startup.is_ready),
             has_open_port=self.has_open_port,
-            speculation=judgement.speculation(),
+            speculation=ground.speculation(),
             acceptance=out.accepted.acceptance if out.accepted else None,
             first_text=self._readiness.token.text if self._readiness.token else None,
             processes=self._liveness.processes if exited is None else (),
