@@ -72,5 +72,5 @@ def test_a_drafter_with_neither_config_nor_weights_is_answered_for(tmp_path: Pat
 
     checked = answer(target, draft)
 
-    assert [finding.id for finding in checked.findings] == ["checkpoint-incomplete"]
+    assert [finding.id for finding in checked.findings] == ["weights-not-found"]
     assert checked.worst is Harm.CRASH

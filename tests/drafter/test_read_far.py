@@ -22,7 +22,9 @@ OLDEST = Path.home() / ".pyenv/versions/3.6.15/bin/python"
 def pairs() -> list[tuple[str, str]]:
     folders = [good_folders("speculators"), good_folders("torchspec"), broken_folders("pointer")]
     found = [(str(target), str(draft)) for target, draft in folders]
-    return [*found, (str(model_path(TARGET)), str(model_path(TRAINED)))]
+    target, draft = good_folders("speculators")
+    beside = (str(target / "config.json"), str(draft / "model.safetensors"))
+    return [*found, beside, (str(model_path(TARGET)), str(model_path(TRAINED)))]
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
@@ -20,6 +21,12 @@ class Harm(Enum):
     def rank(self) -> int:
         """0 for the worst."""
         return list(Harm).index(self)
+
+
+# Findings that a checkpoint is not whole: they speak of its files alone, not of the pair.
+NOT_WHOLE = frozenset(
+    {"checkpoint-incomplete", "config-missing", "lfs-pointer", "weights-not-found"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +56,11 @@ class CheckFinding:
     consequences: tuple[Consequence, ...] = ()
     remedy: str | None = None
     fixable: bool = False
+
+
+def grave(findings: Iterable[CheckFinding]) -> tuple[CheckFinding, ...]:
+    """Those that keep a pair from fitting: crashes and silent losses."""
+    return tuple(one for one in findings if one.harm in {Harm.CRASH, Harm.SILENT_LOSS})
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,4 +107,4 @@ class Fixed:
     @property
     def exit_status(self) -> int:
         """1 when what is left keeps the pair from fitting, else 0."""
-        return 1 if any(one.harm in {Harm.CRASH, Harm.SILENT_LOSS} for one in self.left) else 0
+        return 1 if grave(self.left) else 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from firedup.core.checked import CheckFinding, Harm
+from firedup.core.checked import CheckFinding, grave
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Fitted:
     @property
     def fits(self) -> bool:
         """Whether nothing grave speaks against launching it so."""
-        return not any(one.harm in (Harm.CRASH, Harm.SILENT_LOSS) for one in self.findings)
+        return not grave(self.findings)
 
     @property
     def words(self) -> tuple[str, ...]:

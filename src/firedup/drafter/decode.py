@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,7 +10,10 @@ from firedup.drafter.checkpoint import Checkpoint, Damage, Group, Tensor, Tokeni
 
 
 def decode_checkpoint(told: Mapping[str, Any], path: str, host: str = "") -> Checkpoint:
-    """The checkpoint that `told` describes, which the user called `path` on `host`."""
+    """The checkpoint that `told` describes, which the user called `path` on `host`.
+
+    A file of the folder that was read stands for that folder.
+    """
     documents = dict(told["documents"])
     config = documents.pop("config.json", {})
     files = tuple(told["files"])
@@ -22,7 +26,7 @@ def decode_checkpoint(told: Mapping[str, Any], path: str, host: str = "") -> Che
         damages.append(Damage("config.json", "not a JSON object"))
         config = {}
     return Checkpoint(
-        path=path,
+        path=(posixpath.dirname(path) or ".") if told["is_beside"] else path,
         host=host,
         config=config,
         tensors=tensors,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from firedup.core.error import UsageError
 from firedup.core.model import Evidence, Finding, Severity
-from firedup.drafter.checkpoint import Checkpoint
+from firedup.drafter.checkpoint import Checkpoint, Damage
 from firedup.drafter.place import Place
+from firedup.drafter.remedy import remedy_of
 
 
 async def read_whole(
@@ -30,7 +31,7 @@ def tell_damage(checkpoint: Checkpoint, role: str) -> tuple[Finding, ...]:
     """
     path = checkpoint.path.rstrip("/")
     return tuple(
-        _broken(path if path.endswith(f"/{one.file}") else f"{path}/{one.file}", role, one.why)
+        _broken(path if path.endswith(f"/{one.file}") else f"{path}/{one.file}", role, one)
         for one in checkpoint.damages
         if one.file
     )
@@ -46,11 +47,11 @@ def _missing(path: str, role: str) -> Finding:
     )
 
 
-def _broken(path: str, role: str, why: str) -> Finding:
+def _broken(path: str, role: str, damage: Damage) -> Finding:
     return Finding(
         f"{role}-damaged",
         Severity.SEVERE,
-        f"A file of the {role} is damaged or incomplete.",
-        (Evidence("file", f"{path}: {why}"),),
-        "Download this file again and compare its size with the hub's.",
+        f"A file of the {role} is damaged, incomplete or not readable.",
+        (Evidence("file", f"{path}: {damage.why}"),),
+        remedy_of((damage,)),
     )

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
-from firedup.core.checked import Checked, CheckFinding, Consequence, Harm
+from firedup.core.checked import Checked, CheckFinding, Harm, grave
 from firedup.view.headline import render_section
 from firedup.view.paper import Paper, count_columns, pad
 from firedup.view.quantity import render_count
 from firedup.view.record import SCHEMA
 from firedup.view.redact import clean
+from firedup.view.unfit import name_fault
 
 _LOOKS = {
     Harm.CRASH: ("✗", "red"),
@@ -57,8 +58,9 @@ def _is_grave(one: CheckFinding) -> bool:
 def _headline(checked: Checked, paper: Paper) -> list[str]:
     counts = {harm: sum(one.harm is harm for one in checked.findings) for harm in Harm}
     told = [render_count(count, *_WORDS[harm][1:]) for harm, count in counts.items() if count]
-    is_bad = bool(counts[Harm.CRASH] or counts[Harm.SILENT_LOSS])
-    head = "✗ the drafter does not fit" if is_bad else "✓ nothing speaks against this drafter"
+    is_bad = bool(grave(checked.findings))
+    good = "✓ nothing speaks against this drafter"
+    head = f"✗ {name_fault(checked.findings)}" if is_bad else good
     tone = "red" if is_bad else "green"
     engine = " ".join(part for part in (checked.engine, checked.version) if part)
     asked = f"for {clean(engine)}" if engine else "for all engines that are known"
@@ -86,7 +88,7 @@ def _finding(one: CheckFinding, checked: Checked, paper: Paper, *, is_whole: boo
     lines = [folded[0].replace(f"! {name}:", painted, 1), *folded[1:]]
     if is_whole:
         lines += _evidence(one, checked, paper)
-        for engines, text in _merge(one.consequences, has_engine=checked.engine is not None):
+        for engines, text in _merge(one, has_engine=checked.engine is not None):
             head = f"    {engines}: " if engines else "    "
             lines += paper.fold(clean(text), indent=head, rest="      ")
     if one.remedy:
@@ -108,14 +110,22 @@ def _evidence(one: CheckFinding, checked: Checked, paper: Paper) -> list[str]:
     return [paper.paint(line, "faint") for line in lines]
 
 
-def _merge(consequences: Sequence[Consequence], *, has_engine: bool) -> list[tuple[str, str]]:
-    """(engines, what they do): those that do the same on one line."""
-    merged: dict[str, list[str]] = {}
-    for one in consequences:
+def _merge(finding: CheckFinding, *, has_engine: bool) -> list[tuple[str, str]]:
+    """(engines, what they do): those that do the same on one line.
+
+    The heading tells the worst harm; where an engine does less, that is said with its name.
+    """
+    merged: dict[tuple[Harm, str], list[str]] = {}
+    for one in finding.consequences:
         where = "" if has_engine else one.engine
         name = f"{where} {one.versions}".strip()
-        merged.setdefault(one.text, []).append(name)
-    return [(", ".join(filter(None, dict.fromkeys(names))), text) for text, names in merged.items()]
+        merged.setdefault((one.harm, one.text), []).append(name)
+    found = []
+    for (harm, text), names in merged.items():
+        engines = ", ".join(filter(None, dict.fromkeys(names)))
+        less = "" if harm is finding.harm else f"({_WORDS[harm][1]})"
+        found.append((" ".join(filter(None, (engines, less))), text))
+    return found
 
 
 def _skipped(checked: Checked, paper: Paper, *, has_all: bool) -> list[str]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from firedup.core.checked import CheckFinding, Fixed, Harm
+from firedup.core.checked import NOT_WHOLE, CheckFinding, Fixed, Harm
 from firedup.view.headline import render_section
 from firedup.view.paper import Paper
 from firedup.view.quantity import render_count
 from firedup.view.record import SCHEMA
 from firedup.view.redact import clean
+from firedup.view.unfit import name_fault
 
 _MOST_LINKS = 4
 
@@ -45,6 +46,8 @@ def _links(fixed: Fixed, paper: Paper) -> list[str]:
 
 def _headline(fixed: Fixed) -> str:
     if fixed.out is None:
+        if any(one.id in NOT_WHOLE for one in fixed.left):
+            return f"✗ nothing was corrected: {name_fault(fixed.left)}"
         if fixed.left:
             return "✗ nothing could be corrected without guessing"
         return "✓ there is nothing to correct"

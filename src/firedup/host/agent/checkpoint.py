@@ -8,7 +8,7 @@ import zlib
 
 from firedup.host.agent.document import FlawError, UnreadError, read_all, read_document
 from firedup.host.agent.fold import Folded
-from firedup.host.agent.ggufhead import read_gguf
+from firedup.host.agent.ggufhead import begin_of, is_gguf, read_gguf
 from firedup.host.agent.shardindex import missing_of_series, read_index
 from firedup.host.agent.system import AgentError
 from firedup.host.agent.tensorfile import read_tensors
@@ -26,14 +26,18 @@ _EXTRA = (
     "tokenizer_config.json", "special_tokens_map.json",
 )  # fmt: skip
 _PICKLES = (".bin", ".pt", ".pth", ".ckpt")
+NO_WEIGHTS = "no weights in this folder"
+SEVERAL_GGUF = "several GGUF files; name one of them"
+NO_CHECKPOINT = "neither safetensors nor GGUF"
 _HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 
 
 class Reading:
     """What was found so far. `damages`, `doubts` and `unread` are [file, why]."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, *, is_beside: bool) -> None:
         self.path = path
+        self.is_beside = is_beside  # whether a file of that folder was named in its place
         self.folded = Folded()
         self.files = []  # type: list[str]
         self.documents = {}  # type: dict[str, Any]
@@ -62,6 +66,7 @@ class Reading:
             self.damage("", "its tensors have thousands of different names; the rest is not told")
         return {
             "path": self.path,
+            "is_beside": self.is_beside,
             "documents": self.documents,
             "metadata": self.metadata,
             "files": self.files,
@@ -95,7 +100,8 @@ def op_checkpoint(args: "dict[str, Any]", work: "Any") -> "tuple[dict[str, Any],
 def describe_checkpoint(path: str, work: "Any" = Never) -> "dict[str, Any]":
     """All that is told of a checkpoint, as JSON has it; stops early when `work` is closed."""
     found = find_checkpoint(path)
-    reading = Reading(found)
+    is_beside = os.path.isdir(found) and os.path.isfile(os.path.expanduser(path))
+    reading = Reading(found, is_beside=is_beside)
     is_collecting = gc.isenabled()
     gc.disable()  # a million small objects, none of which is garbage, would be looked at again
     try:
@@ -110,10 +116,16 @@ def describe_checkpoint(path: str, work: "Any" = Never) -> "dict[str, Any]":
 
 
 def find_checkpoint(path: str) -> str:
-    """Where a checkpoint lies: at `path`, or in the cache of the hub under that name."""
+    """Where a checkpoint lies: at `path`, or in the cache of the hub under that name.
+
+    A file beside its config.json stands for the folder, which alone is what engines load.
+    """
     place = os.path.expanduser(path)
     if "\0" not in place and os.path.lexists(place):
-        return place
+        folder = os.path.dirname(place) or "."
+        has_config = os.path.isfile(os.path.join(folder, "config.json"))
+        is_part = has_config or place.endswith(".safetensors.index.json")
+        return folder if os.path.isfile(place) and is_part and not is_gguf(place) else place
     if _HUB_NAME.fullmatch(path):
         cache = os.environ.get("HF_HOME") or os.path.join(
             os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "huggingface"
@@ -132,12 +144,15 @@ def find_checkpoint(path: str) -> str:
 
 def _read_single(reading: Reading, path: str) -> None:
     name = os.path.basename(path)
+    begin = begin_of(path, 9)
     if name.endswith(_PICKLES):
         reading.unread.append([name, "a pickle; not read"])
-    elif name.endswith(".gguf"):
+    elif is_gguf(path):
         _take_gguf(reading, path, name)
-    else:
+    elif name.endswith(".safetensors") or begin[8:] == b"{" or not begin:
         _take_shard(reading, os.path.dirname(path) or ".", name, None)
+    else:
+        reading.damage(name, NO_CHECKPOINT)
 
 
 def _read_folder(reading: Reading, folder: str, work: "Any") -> None:
@@ -222,8 +237,7 @@ def _read_weights(reading: Reading, folder: str, names: "list[str]", work: "Any"
     if not shards and len(ggufs) == 1:
         _take_gguf(reading, os.path.join(folder, ggufs[0]), ggufs[0])
     elif not shards and not pickles:
-        why = "several GGUF files; name one of them" if ggufs else "no weights in this folder"
-        reading.damage("", why)
+        reading.damage("", SEVERAL_GGUF if ggufs else NO_WEIGHTS)
 
 
 def _take_shard(reading: Reading, folder: str, name: str, promised: "set[str] | None") -> None:

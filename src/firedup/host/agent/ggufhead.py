@@ -1,8 +1,11 @@
 """The header of a GGUF file: metadata, tokens and tensors."""
 
+import os
 import struct
 
 from firedup.host.agent.document import IS_POINTER, POINTER, FlawError, Source
+from firedup.host.agent.file import open_regular
+from firedup.host.agent.system import AgentError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,6 +48,23 @@ class GgufHead:
         self.entries = []  # type: list[Any]
         self.flaws = []  # type: list[str]
         self.expected_size = None  # type: int | None
+
+
+def is_gguf(path: str) -> bool:
+    """Whether a file is meant as one of GGUF, by its name or by how it begins."""
+    return path.endswith(".gguf") or begin_of(path, 4) == _MAGIC
+
+
+def begin_of(path: str, size: int) -> bytes:
+    """The first bytes of a file; fewer of a shorter one, none of what cannot be read."""
+    try:
+        file = open_regular(path)
+    except (AgentError, OSError, ValueError):
+        return b""
+    try:
+        return os.pread(file, size, 0)
+    finally:
+        os.close(file)
 
 
 def read_gguf(path: str) -> GgufHead:
