@@ -156,7 +156,6 @@ def test_the_model_is_a_flag_or_the_first_bare_word(command: str, model: str | N
         """toy serve M --speculation '{"model": "D", "method": "eagle3", "k": 3}'""",
         """toy serve M -s '{"model": "D", "method": "eagle3"}'""",
         "toy serve M --speculation.model D --speculation.method=eagle3",
-        """toy serve M --speculation '{"method": "eagle3"}' --speculation.model D""",
     ],
 )
 def test_drafter_and_algorithm_are_read_from_flags_and_json(command: str) -> None:

@@ -20,6 +20,7 @@ from firedup.profile.schema import (
     EngineProfile,
     FailureClass,
     Family,
+    FlagTable,
     Http,
     StopRow,
 )
@@ -31,7 +32,7 @@ TEXT, EXAMPLE = re.findall(r"```(?:text|toml)\n(.*?)```", PAGE, re.DOTALL)
 KEYS = {"failure": "class", "is_identity": "identity", "is_start": "start", "is_stop": "stop"}
 KEYS |= {"is_final": "final"}
 PLACES = {"place", "family_place"}  # where a table lies, which no key says
-KINDS = [EngineProfile, Command, Compose, Http, StopRow, Rule, FailureClass, Family]
+KINDS = [EngineProfile, Command, FlagTable, Compose, Http, StopRow, Rule, FailureClass, Family]
 
 
 @pytest.fixture

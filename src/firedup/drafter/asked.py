@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from firedup.core.model import Evidence
@@ -9,6 +10,8 @@ from firedup.drafter.case import Case, Launch
 
 _SGLANG = "speculative-"
 _JSON = "speculative-config."
+_NUMBER = re.compile(r"([0-9]{1,18}(?:\.[0-9]{1,9})?)([kKmMgG]?)")
+_UNITS = {"k": 10**3, "K": 2**10, "m": 10**6, "M": 2**20, "g": 10**9, "G": 2**30}
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +59,9 @@ def asked_of(case: Case) -> Asked | None:
 
 
 def engine_of(launch: Launch) -> str | None:
-    """Whose flags these are, going by those that only one engine has."""
+    """The engine that the command starts; else whose flags these are: those of one engine alone."""
+    if launch.engine is not None:
+        return launch.engine
     flags = launch.flags
     if any(name in flags for name in ("speculative-config", "spec-method", "spec-model")):
         return "vllm"
@@ -64,19 +69,13 @@ def engine_of(launch: Launch) -> str | None:
         return "sglang"
     if any(name in flags for name in ("spec-type", "model-draft", "md")):
         return "llama-cpp"
-    words = " ".join(launch.argv)
-    known = {"sglang": "sglang", "vllm": "vllm", "llama-server": "llama-cpp"}
-    return next((engine for word, engine in known.items() if word in words), None)
+    return None
 
 
 def flag_evidence(case: Case, *names: str) -> tuple[Evidence, ...]:
     """The flags as they were given, without those that were not."""
-    flags = case.launch.flags
-    return tuple(
-        Evidence("command", f"--{name}" + ("" if flags[name] == "true" else f" {flags[name]}"))
-        for name in names
-        if name in flags
-    )
+    typed = case.launch.typed
+    return tuple(Evidence("command", typed[name]) for name in names if name in typed)
 
 
 def _sglang(launch: Launch) -> Asked:
@@ -94,7 +93,7 @@ def _sglang(launch: Launch) -> Asked:
         flags.get("speculative-draft-model-quantization"),
         _first(launch, "attention-backend", "decode-attention-backend"),
         flags.get("speculative-draft-attention-backend"),
-        "speculative-use-rejection-sampling" in flags,
+        flags.get("speculative-use-rejection-sampling") == "true",
         flags.get("speculative-token-map"),
     )
 
@@ -123,9 +122,11 @@ def _upper(text: str | None) -> str | None:
 
 
 def _number(text: str | None) -> int | None:
-    """1024, and vLLM's 32k (thousands) and 32K (1024s); None for all else."""
-    if not text:
+    """1024, and vLLM's 32k or 25.6k (thousands) and 32K (1024s); None for all else."""
+    found = _NUMBER.fullmatch(text or "")
+    if found is None:
         return None
-    unit = {"k": 1000, "K": 1024, "m": 10**6, "M": 2**20}.get(text[-1], 1)
-    digits = text if unit == 1 else text[:-1]
-    return int(digits) * unit if digits.isascii() and digits.isdigit() else None
+    unit = _UNITS.get(found[2], 1)
+    if "." not in found[1]:
+        return int(found[1]) * unit
+    return int(float(found[1]) * unit) if unit % 10 == 0 else None

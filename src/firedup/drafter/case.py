@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from firedup.core.checked import CheckFinding
 from firedup.drafter.checkpoint import Checkpoint
+from firedup.profile.flags import Refused
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +59,20 @@ class DraftFacts:
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """The flags as the engine would take them; empty when no launch was given."""
+    """The flags as the engine would take them; empty when no launch was given.
+
+    `engine` is the one that the command starts, None where that is not known. `typed` has the words
+    of a flag, `refused` those that the parser of version `read` does not take.
+    """
 
     argv: tuple[str, ...] = ()
     flags: Mapping[str, str] = field(default_factory=dict)  # "speculative-algorithm" → "EAGLE3"
     env: Mapping[str, str] = field(default_factory=dict)
     tp: int | None = None
+    engine: str | None = None
+    typed: Mapping[str, str] = field(default_factory=dict)
+    refused: tuple[Refused, ...] = ()
+    read: str = ""
 
 
 @dataclass(frozen=True, slots=True)

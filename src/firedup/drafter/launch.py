@@ -1,4 +1,4 @@
-"""A launch command → the flags that bear on a drafter, whatever shell or wrapper it stands in."""
+"""A launch command → the flags that bear on a drafter, as the engine's own parser takes them."""
 
 from __future__ import annotations
 
@@ -9,41 +9,79 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from firedup.drafter.case import Launch
 from firedup.drafter.config import whole
-from firedup.profile.flags import takes_script
+from firedup.profile.command import find_engine, find_inside, read_flags
+from firedup.profile.flags import Flags, takes_script
+from firedup.profile.load import load_catalogue
+from firedup.profile.schema import GENERIC, Catalogue, EngineProfile
 
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=(.*)", re.DOTALL)
-_TP = ("tp-size", "tensor-parallel-size", "tp")
-_SHORT = {"-sc": "speculative-config", "-tp": "tp"}
 
 
 def read_launch(
-    command: str | Sequence[str], env: Mapping[str, str] | None = None, tp: int | None = None
+    command: str | Sequence[str],
+    env: Mapping[str, str] | None = None,
+    tp: int | None = None,
+    *,
+    catalogue: Catalogue | None = None,
 ) -> Launch:
-    """The flags of `command` by name, dashes for underscores; a switch has the value "true".
+    """The flags of `command` by name, without dashes before it; a switch has the value "true".
 
-    Of a flag whose value is JSON the parts are there, too: `speculative-config.method`. Nothing is
-    expanded. ValueError for a text with an open quote.
+    The first word may be an engine's name. Of a flag whose value is JSON the parts are there, too:
+    `speculative-config.method`. Nothing is expanded. ValueError for a text with an open quote.
     """
     argv = tuple(shlex.split(command) if isinstance(command, str) else command)
-    words = list(_unwrap(argv))
-    given = dict(env or {})
-    flags: dict[str, str] = {}
-    for index, word in enumerate(words):
-        assigned = _ASSIGNMENT.fullmatch(word)
-        if assigned and not word.startswith("-"):
+    if not argv:
+        return Launch((), {}, dict(env or {}), tp)
+    catalogue = catalogue or load_catalogue()
+    inside, settings = find_inside(argv, catalogue)
+    profile, words = _find(inside, catalogue)
+    read = read_flags(profile, words)
+    given = dict(env or {}) | settings
+    for word in _unwrap(inside):
+        if assigned := _ASSIGNMENT.fullmatch(word):
             given.setdefault(assigned[1], assigned[2])
-        if not _is_flag(word):
-            continue
-        name, equals, value = word.partition("=")
-        after = words[index + 1] if index + 1 < len(words) else "-"
-        if not equals:
-            value = "true" if _is_flag(after) else after
-        flags[_name(name)] = value
-    for name, value in list(flags.items()):
+    flags = _by_name(read)
+    if parts := read.keys(profile.command.json_flag):
+        name = profile.command.json_flag[0].lstrip("-")
+        flags = {k: v for k, v in flags.items() if not k.startswith(f"{name}.")}
+        flags |= {name: json.dumps(parts), **_texts(name, parts)}
+    found = _number(read.last(profile.command.tensor_parallel))
+    is_engine = profile.engine != GENERIC
+    return Launch(
+        argv,
+        flags,
+        given,
+        tp or found,
+        engine=profile.engine if is_engine else None,
+        typed={_plain(one.names): one.typed for one in read.given},
+        refused=read.refused,
+        read=profile.flags.read,
+    )
+
+
+def _find(argv: Sequence[str], catalogue: Catalogue) -> tuple[EngineProfile, Sequence[str]]:
+    """The engine's profile, and its words; that of programs that are not known for any other."""
+    if (found := find_engine(argv, catalogue)) is not None:
+        return found
+    named = catalogue.profile(argv[0]) if argv else None
+    return named or catalogue.profile(GENERIC) or EngineProfile(GENERIC, GENERIC), argv[1:]
+
+
+def _by_name(read: Flags) -> dict[str, str]:
+    """What was given under the first name of each flag, and the parts of JSON beside it."""
+    flags: dict[str, str] = {}
+    for one in read.given:
+        switched = "false" if one.is_off else "true"
+        name, value = _plain(one.names), one.value if one.value is not None else switched
+        flags[name] = value
         if value.lstrip().startswith("{"):
-            flags.update(_parts(name, value))
-    found = next((number for name in _TP if (number := _number(flags.get(name)))), None)
-    return Launch(argv, flags, given, tp or found)
+            flags |= _texts(name, _object(value))
+    return flags
+
+
+def _plain(names: Sequence[str]) -> str:
+    """The flag's own name among `names`, of which the first is as it was given."""
+    return names[min(1, len(names) - 1)].lstrip("-")
 
 
 def _unwrap(argv: Sequence[str]) -> Iterator[str]:
@@ -58,24 +96,17 @@ def _unwrap(argv: Sequence[str]) -> Iterator[str]:
             yield word
 
 
-def _is_flag(word: str) -> bool:
-    return len(word) > 1 and word[0] == "-" and (word[1].isalpha() or word[1] == "-")
-
-
-def _name(flag: str) -> str:
-    head, dot, tail = flag.partition(".")
-    return _SHORT.get(flag) or head.lstrip("-").replace("_", "-") + dot + tail
-
-
-def _parts(name: str, value: str) -> dict[str, str]:
-    try:
-        keys = json.loads(value)
-    except ValueError:
-        return {}
-    if not isinstance(keys, dict):
-        return {}
+def _texts(name: str, keys: Mapping[str, object]) -> dict[str, str]:
     plain = {k: v if isinstance(v, str) else json.dumps(v) for k, v in keys.items()}
     return {f"{name}.{key}": text for key, text in plain.items()}
+
+
+def _object(text: str) -> Mapping[str, object]:
+    try:
+        keys = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    return keys if isinstance(keys, dict) else {}
 
 
 def _number(value: str | None) -> int | None:

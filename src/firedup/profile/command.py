@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
@@ -41,17 +40,51 @@ def read_command(argv: Sequence[str], env: Mapping[str, str], catalogue: Catalog
 
 def _read_words(argv: Sequence[str], env: Mapping[str, str], catalogue: Catalogue) -> ServerSpec:
     if (container := parse_container(argv)) is not None:
-        return replace(_read_container(container, catalogue), argv=tuple(argv))
-    for start in _starts(tuple(argv)):
-        for profile in catalogue.profiles:
-            rest = _arguments(start, profile.command)
-            if rest is not None:
-                spec = _read(profile, rest, env)
-                return replace(spec, argv=tuple(argv), engine=profile.engine)
+        return replace(_read_container(argv, container, catalogue), argv=tuple(argv))
+    if (found := find_engine(argv, catalogue)) is not None:
+        profile, rest = found
+        return replace(_read(profile, rest, env), argv=tuple(argv), engine=profile.engine)
     generic = catalogue.profile(GENERIC)
     if generic is None:
         return ServerSpec(argv=tuple(argv))
     return replace(_read(generic, tuple(argv[1:]), env), argv=tuple(argv), engine=None)
+
+
+def find_engine(
+    argv: Sequence[str], catalogue: Catalogue
+) -> tuple[EngineProfile, tuple[str, ...]] | None:
+    """The engine that `argv` starts, through any wrappers, and the words that it is given."""
+    for start in _starts(tuple(argv)):
+        for profile in catalogue.profiles:
+            if (rest := _arguments(start, profile.command)) is not None:
+                return profile, rest
+    return None
+
+
+def find_inside(
+    argv: Sequence[str], catalogue: Catalogue
+) -> tuple[tuple[str, ...], dict[str, str]]:
+    """The command that a container is started with, and its settings; else `argv` itself."""
+    container = parse_container(argv)
+    if container is None:
+        return tuple(argv), {}
+    if container.verb != "run":
+        return (), {}
+    inner = complete_command(container.command, container.image, catalogue)
+    return inner, dict(container.env)
+
+
+def read_flags(profile: EngineProfile, words: Sequence[str]) -> Flags:
+    """The flags that the engine is given, as its own parser reads them."""
+    command = profile.command
+    return parse_flags(
+        words,
+        [flag for name in _FLAG_FIELDS for flag in getattr(command, name)],
+        [flag.partition("=")[0] for flag in command.embedding if "=" not in flag],
+        abbreviates=command.abbreviates,
+        json_flags=command.json_flag,
+        table=profile.flags,
+    )
 
 
 def complete_command(argv: tuple[str, ...], image: str, catalogue: Catalogue) -> tuple[str, ...]:
@@ -59,8 +92,7 @@ def complete_command(argv: tuple[str, ...], image: str, catalogue: Catalogue) ->
 
     An image that is named after an engine starts it by itself, and `argv` are its flags.
     """
-    starts = [*_starts(argv)]
-    if any(_arguments(s, p.command) is not None for s in starts for p in catalogue.profiles if s):
+    if find_engine(argv, catalogue) is not None:
         return argv
     plain = re.sub(r"[._]", "-", image.lower())
     for profile in catalogue.profiles:
@@ -70,13 +102,13 @@ def complete_command(argv: tuple[str, ...], image: str, catalogue: Catalogue) ->
     return argv
 
 
-def _read_container(container: ContainerCommand, catalogue: Catalogue) -> ServerSpec:
-    if container.verb != "run":
-        return ServerSpec()
-    inner = complete_command(container.command, container.image, catalogue)
+def _read_container(
+    argv: Sequence[str], container: ContainerCommand, catalogue: Catalogue
+) -> ServerSpec:
+    inner, settings = find_inside(argv, catalogue)
     if not inner:
         return ServerSpec()
-    spec = read_command(inner, dict(container.env), catalogue)
+    spec = read_command(inner, settings, catalogue)
     if container.is_on_host:
         return spec
     published = next((port for port in container.ports if port.inside == spec.port), None)
@@ -140,13 +172,7 @@ def _arguments(words: tuple[str, ...], command: Command) -> tuple[str, ...] | No
 
 def _read(profile: EngineProfile, words: tuple[str, ...], env: Mapping[str, str]) -> ServerSpec:
     command = profile.command
-    flags = parse_flags(
-        words,
-        [flag for name in _FLAG_FIELDS for flag in getattr(command, name)],
-        [flag.partition("=")[0] for flag in command.embedding if "=" not in flag],
-        abbreviates=command.abbreviates,
-        json_flags=command.json_flag,
-    )
+    flags = read_flags(profile, words)
     draft, algorithm = _speculation(flags, command)
     port = _integer(flags.last(command.port), command.default_port)
     model = flags.last(command.model)
@@ -174,16 +200,7 @@ def _read(profile: EngineProfile, words: tuple[str, ...], env: Mapping[str, str]
 
 def _speculation(flags: Flags, command: Command) -> tuple[str | None, str | None]:
     """Drafter and algorithm, from flags of their own or from the keys of a JSON flag."""
-    keys: dict[str, object] = {}
-    for name in command.json_flag:
-        text = flags.last((name,))
-        if text is not None:
-            try:
-                value = json.loads(text)
-            except ValueError:
-                value = None
-            keys |= value if isinstance(value, dict) else {}
-        keys |= flags.dotted(name)
+    keys = flags.keys(command.json_flag)
     draft = flags.last(command.draft)
     algorithm = flags.last(command.algorithm)
     if draft is None and isinstance(found := keys.get(command.draft_key or ""), str):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from firedup.profile.failure import join_classes, with_class
 from firedup.profile.parse import Parsed, parse_file
 from firedup.profile.problem import Problem, label_of
 from firedup.profile.read import SourceFile
-from firedup.profile.schema import Catalogue, EngineProfile, Entry, Place
+from firedup.profile.schema import Catalogue, EngineProfile, Entry, FlagTable, Place
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +29,7 @@ def join_files(files: Sequence[SourceFile], digest: str = "") -> Joined:
     origins: dict[str, bool] = {}  # rule name → whether it came with firedup
     problems: list[Problem] = []
     engines: dict[str, Place] = {}
+    tables: dict[str, FlagTable] = {}
     everything = _parse_all(files)
     known = join_classes([(item, f.is_builtin) for f, p in everything for item in p.described])
     classes = {item.id: item for item in known.classes}
@@ -38,6 +39,8 @@ def join_files(files: Sequence[SourceFile], digest: str = "") -> Joined:
             engines.setdefault(engine, Place(file.path, 1))
         if parsed.profile is not None:
             profiles[parsed.profile.engine] = parsed.profile
+        if parsed.flags is not None and (engine := parsed.engine or file.folder):
+            tables[engine] = parsed.flags
         for written in parsed.entries:
             entry = with_class(written, classes)
             if isinstance(entry, Problem):
@@ -57,8 +60,12 @@ def join_files(files: Sequence[SourceFile], digest: str = "") -> Joined:
             entries[name] = entry
             origins[name] = file.is_builtin
     own = tuple(entry for name, entry in entries.items() if not origins[name])
+    with_flags = (
+        replace(profile, flags=tables.get(engine, profile.flags))
+        for engine, profile in profiles.items()
+    )
     catalogue = Catalogue(
-        tuple(profiles.values()), tuple(entries.values()), digest, known.families, known.classes
+        tuple(with_flags), tuple(entries.values()), digest, known.families, known.classes
     )
     return Joined(catalogue, (*known.problems, *problems), own, engines)
 

@@ -14,7 +14,7 @@ from firedup.profile.cache import Cache
 from firedup.profile.read import SourceFile, builtin_files, digest_of, user_files
 from firedup.profile.schema import Catalogue
 
-_FORM = 5  # of the cached catalogue; count up when the classes that it holds change
+_FORM = 6  # of the cached catalogue; count up when the classes that it holds change
 
 
 def load_catalogue(

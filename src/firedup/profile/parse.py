@@ -10,6 +10,7 @@ from functools import lru_cache
 
 from firedup.core.model import Severity, Stage
 from firedup.core.rule import Edge, Role, Rule
+from firedup.profile.declared import read_options
 from firedup.profile.failure import read_class, read_family, read_mentions, read_remedies
 from firedup.profile.place import Outline
 from firedup.profile.problem import Problem
@@ -21,6 +22,7 @@ from firedup.profile.schema import (
     Entry,
     FailureClass,
     Family,
+    FlagTable,
     Http,
     Place,
     StopRow,
@@ -43,6 +45,7 @@ class Parsed:
     problems: tuple[Problem, ...]
     engine: str | None = None  # the engine the file itself names
     described: tuple[FailureClass | Family, ...] = ()
+    flags: FlagTable | None = None
 
 
 @lru_cache(maxsize=256)
@@ -73,6 +76,7 @@ def parse_file(text: str, path: str, engine: str | None = None) -> Parsed:
     is_profile = any(key in data for key in _PROFILE_KEYS)
     profile = reader.profile(top, engine) if is_profile else None
     top.knows("extends", *_PROFILE_KEYS)
+    flags = reader.flags(top) if "flags" in data else None
     tables = reader.tables("rule", top)
     entries = tuple(
         entry
@@ -81,7 +85,7 @@ def parse_file(text: str, path: str, engine: str | None = None) -> Parsed:
     )
     families, classes = tuple(reader.families(top)), tuple(reader.classes(top))
     top.close()
-    return Parsed(profile, entries, tuple(problems), named, (*families, *classes))
+    return Parsed(profile, entries, tuple(problems), named, (*families, *classes), flags)
 
 
 _PROFILE_KEYS = ("title", "command", "compose", "http", "processes", "stop")
@@ -167,6 +171,19 @@ class _Reader:
         )
         t.close()
         return command
+
+    def flags(self, top: Table) -> FlagTable:
+        """The table of all flags; those that are not written as usage is are problems."""
+        t = self._part(top, "flags")
+        table = FlagTable(
+            read=t.text("read") or "",
+            declared=read_options(t, "declared"),
+            former=read_options(t, "former"),
+            exact=t.flag("exact"),
+            underscores=t.flag("underscores"),
+        )
+        t.close()
+        return table
 
     def _compose(self, t: Table) -> Compose:
         compose = Compose(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 from firedup.core.model import Stage
 from firedup.core.rule import Rule
@@ -58,6 +59,42 @@ class Command:
     abbreviates: bool = False
 
 
+class Takes(StrEnum):
+    """How many words belong to a flag, as they are written behind its names."""
+
+    NOTHING = ""
+    ONE = "V"
+    TWO = "V V"
+    SOME = "V..."  # all that follow, up to the next flag
+    ANY = "[V...]"  # the same, or none
+    MAYBE = "[V]"
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One flag of an engine: its names, the first of them its own, and those that turn it off."""
+
+    names: tuple[str, ...]
+    takes: Takes = Takes.NOTHING
+    negations: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FlagTable:
+    """All flags of an engine's parser, as version `read` declares them; empty when not known.
+
+    `former` are those that only earlier versions have. `exact`: a flag must be written out, and its
+    value is the next word, whatever that is; else the parser is argparse. `underscores` may stand
+    for dashes.
+    """
+
+    read: str = ""
+    declared: tuple[Option, ...] = field(default=(), repr=False)
+    former: tuple[Option, ...] = field(default=(), repr=False)
+    exact: bool = False
+    underscores: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class Compose:
     """Words of the command that `firedup run --engine …` builds; `{…}` are filled in."""
@@ -105,6 +142,7 @@ class EngineProfile:
     compose: Compose = Compose()
     http: Http = Http()
     stop: tuple[StopRow, ...] = ()
+    flags: FlagTable = FlagTable()
     vital: tuple[str, ...] = ()  # how titles of processes begin without which it serves nothing
 
 

@@ -43,6 +43,7 @@ MODULES: tuple[str, ...] = (
     "made_for",
     "tokenizer",
     "special_token",
+    "launch_flags",
     "algorithm",
     "speculation_flags",
     "architecture",
