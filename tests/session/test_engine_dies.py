@@ -22,15 +22,23 @@ time.sleep(600)
 words = ["sglang::scheduler_TP0", "-c", NAMED]
 scheduler = subprocess.Popen(words, executable=sys.executable)
 open("scheduler", "w").write(str(scheduler.pid))
-"""
+def generate(handler):
+    if not asked:
+        asked.append(1)
+        TOKEN
+    else:
+        handler.answer(500, b"no scheduler")
+asked = []
+serve(generate)
+""".replace("TOKEN", TOKEN)
 
 
 async def test_a_server_whose_engine_is_killed_has_crashed_while_its_api_answers(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("firedup.core.verdict.vital.PATIENCE_S", 0.5)
-    body = f"{HANDLER}{SCHEDULER}\nserve(lambda handler: {TOKEN})\n"
-    run = await site.launch(site.serve(site.program(body)), cwd=str(site.folder))
+    program = site.program(HANDLER + SCHEDULER)
+    run = await site.launch(site.serve(program), cwd=str(site.folder))
     snapshots = site.watch(run, until="exit", token_every_s=3600)
     await until(snapshots, lambda now: now.explanation.verdict is Verdict.READY)
     await until(
@@ -41,8 +49,10 @@ async def test_a_server_whose_engine_is_killed_has_crashed_while_its_api_answers
 
     pid = int((site.folder / "scheduler").read_text())
     os.kill(pid, signal.SIGKILL)
+    doubted = await until(snapshots, lambda now: now.explanation.findings)
     last = await until(snapshots, lambda now: now.is_final)
 
+    assert doubted.explanation.findings[0].id == "no-token"  # it was asked at once
     assert last.explanation.verdict is Verdict.CRASHED
     assert last.state is State.SERVING  # its main process is there
     assert exit_status(last) == 1

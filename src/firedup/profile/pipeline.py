@@ -91,6 +91,11 @@ class Pipeline:
         return sample is not None and self._readiness.spec.port in sample.ports
 
     @property
+    def is_in_doubt(self) -> bool:
+        """Whether a process is gone without which the server may serve nothing."""
+        return self._liveness.vitals.is_suspicious
+
+    @property
     def pids(self) -> frozenset[int]:
         """The server's processes at the newest sample."""
         return frozenset(process.pid for process in self._liveness.processes)

@@ -71,7 +71,8 @@ class Watch:
         self.prober: Prober | None = None
         self.vigil: Vigil | None = None
         if watching.until == "exit" and watching.token_every_s is not None:
-            self.vigil = Vigil(lambda: self.prober, watching.token_every_s)
+            every_s, in_doubt = watching.token_every_s, lambda: pipeline.is_in_doubt
+            self.vigil = Vigil(lambda: self.prober, every_s, in_doubt)
         self.stalls = StallTaker(pipeline, self.feed, Place(conceal=watching.conceal))
         self.feeders: list[Feeder] = [self.intake.follow, self.stalls.keep]
         self.teller: Teller | None = None

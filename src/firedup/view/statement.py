@@ -161,6 +161,8 @@ def _hints(snapshot: Snapshot, paper: Paper) -> list[str]:
             (f"firedup logs {name}", "read the log"),
             (f"firedup restart {name}", "start it again"),
         ]
+        if snapshot.state in (State.SERVING, State.STARTING):
+            hints.append((f"firedup stop {name}", "end what is left of it"))
         if any(node.state in (State.SERVING, State.STARTING) for node in snapshot.nodes):
             hints.append((f"firedup stop {name}", "end the other nodes"))
     widest = max(count_columns(command) for command, _ in hints)
