@@ -55,6 +55,7 @@ def read_order(given: Mapping[str, Any], catalogue: Catalogue) -> Order:
         timeout_s=read_limit(given["timeout_s"]),
         stage_limits=given["stage_limits"],
         on_stall=given["on_stall"] or "report",
+        arms_stacks=given["arms_stacks"],
         force=given["force"],
         hooks=given["hooks"],
         notify=given["notify"],

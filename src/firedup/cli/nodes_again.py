@@ -64,6 +64,7 @@ async def restart_all_nodes(run: Run, catalogue: Catalogue, given: Mapping[str, 
             given["changed"],
             say=say_aside,
             force=given["force"],
+            arms_stacks=given["arms_stacks"],
             will_watch=not given["no_wait"],
             whole=lambda launching: launch_whole(launching, hosts, run_of_head),
         )

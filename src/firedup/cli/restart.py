@@ -21,6 +21,7 @@ from firedup.cli.complete import complete_run
 @click.argument("run", shell_complete=complete_run)
 @click.argument("changed", nargs=-1, type=click.UNPROCESSED, metavar="[-- FLAG...]")
 @click.option("--force", is_flag=True, help="Launch even when the checks say it is doomed.")
+@stalling.arm_stacks_again
 @option.no_wait
 @option.timeout
 @option.until
@@ -59,6 +60,7 @@ def command(**given: Any) -> int:
                 given["changed"],
                 say=say_aside,
                 force=given["force"],
+                arms_stacks=given["arms_stacks"],
                 will_watch=not given["no_wait"],
                 whole=lambda launching: launch_whole(launching, [agent.host.name]),
             )

@@ -31,6 +31,7 @@ HOOK_EVENTS = ("ready", "crashed", "stalled", "exited")
 @option.timeout
 @stalling.stage_limits
 @stalling.on_stall
+@stalling.arm_stacks
 @option.until
 @stalling.token_every
 @click.option(

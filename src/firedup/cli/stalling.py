@@ -71,6 +71,28 @@ def on_stall(command: _F) -> _F:
     )(command)
 
 
+def arm_stacks(command: _F) -> _F:
+    """`--arm-stacks` of a first launch."""
+    return click.option(
+        "--arm-stacks",
+        "arms_stacks",
+        is_flag=True,
+        help="Let its Python processes tell their stacks when it is stalled, also where py-spy is"
+        " missing or may not read them.",
+    )(command)
+
+
+def arm_stacks_again(command: _F) -> _F:
+    """`--arm-stacks` of a restart, None where nothing is said."""
+    return click.option(
+        "--arm-stacks/--no-arm-stacks",
+        "arms_stacks",
+        default=None,
+        help="Let its Python processes tell their stacks when it is stalled, or not; else as it"
+        " was.",
+    )(command)
+
+
 def refuse_stop_of_nodes(given: Mapping[str, Any]) -> None:
     """UsageError for `--on-stall stop` of a run on several hosts."""
     if given["on_stall"] == "stop":

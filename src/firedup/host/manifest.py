@@ -129,7 +129,8 @@ class Manifest:
     folder, None for `cwd` the home on the host. `nodes` are the hosts of a run on several, the head
     first, as `--host` takes them, and `node` is which of them this is. `container` is set when the
     command starts one, which then is the server. `stage_limits` (seconds by stage) and `on_stall`
-    are for whoever watches. `facts` are versions and the like by name, as its host had them.
+    are for whoever watches. With `arms_stacks` its Python processes tell their stacks on a signal.
+    `facts` are versions and the like by name, as its host had them.
     """
 
     id: str
@@ -156,6 +157,7 @@ class Manifest:
     notes: tuple[str, ...] = ()
     stage_limits: Mapping[str, float] = field(default_factory=dict)
     on_stall: str = "report"
+    arms_stacks: bool = False
     facts: Mapping[str, str] = field(default_factory=dict)
     schema: int = SCHEMA
 

@@ -67,10 +67,12 @@ async def refuse_doomed(
 ) -> None:
     """RefusedError when the pre-flight finds `order` doomed, unless it is to be forced.
 
-    UsageError for a file of variables that cannot be read, forced or not. `own` are processes that
+    UsageError for a file of variables that cannot be read, or a container that cannot be armed,
+    forced or not. `own` are processes that
     will be gone by then, such as those of a server to be restarted. `heed` is told of what is
     merely risky.
     """
+    _refuse_arming(order, catalogue)
     names = await fetch_variable_names(agent, order)
     if not order.force:
         found = await find_problems(agent, catalogue, order, own, names)
@@ -78,6 +80,18 @@ async def refuse_doomed(
         refuse([one for one in found if one.severity is Severity.SEVERE], host)
         for one in found:
             heed(one)
+
+
+def _refuse_arming(order: Order, catalogue: Catalogue) -> None:
+    """UsageError for a container whose Python processes are to tell their stacks."""
+    if order.arms_stacks and order_container(order.argv, catalogue) is not None:
+        raise UsageError(
+            "--arm-stacks does not reach into a container",
+            where=order.argv[0],
+            why="what it sets up lies on the host, and the container sees none of that",
+            todo="Leave it out: as root, or with sudo, py-spy on the host reads a container's"
+            " processes too.",
+        )
 
 
 async def find_problems(
@@ -121,6 +135,7 @@ async def launch(
         timeout_s=order.timeout_s,
         stage_limits=dict(order.stage_limits),
         on_stall=order.on_stall,
+        arms_stacks=order.arms_stacks,
         firedup=__version__,
         restarted_from=order.restarted_from,
         hooks=tuple(Hook(on, command) for on, command in order.hooks),

@@ -33,6 +33,7 @@ async def restart_nodes(
     *,
     say: Callable[[str], None],
     force: bool = False,
+    arms_stacks: bool | None = None,
     will_watch: bool = False,
     whole: Callable[[Launching], Awaitable[tuple[Member, ...]]] | None = None,
 ) -> tuple[tuple[Member, ...], tuple[Change, ...]]:
@@ -47,7 +48,9 @@ async def restart_nodes(
         found.append((member.agent, member.run))
     commands = [change_command(run.manifest.env, run.manifest.argv, changed) for _, run in found]
     orders = [
-        replace(make_order(run, env, argv, force=force), will_watch=will_watch)
+        replace(
+            make_order(run, env, argv, force=force, arms_stacks=arms_stacks), will_watch=will_watch
+        )
         for (_, run), (env, argv) in zip(found, commands, strict=True)
     ]
     agents = [agent for agent, _ in found]

@@ -32,8 +32,9 @@ class Order:
     `force` launches even when the pre-flight says that it is doomed. `hooks` are (event, command)
     pairs, `notify` addresses that are told of every event. `will_watch` says that whoever launches
     also watches, and knows more of an early end than the server's host. `stage_limits` are how long
-    a stage may last, in seconds by its name; `on_stall` is "report" or "stop". `skips` are the
-    checks of the pre-flight that are left out, by their ids.
+    a stage may last, in seconds by its name; `on_stall` is "report" or "stop". With `arms_stacks`
+    the server's Python processes tell their stacks when asked by a signal. `skips` are the checks
+    of the pre-flight that are left out, by their ids.
     """
 
     argv: tuple[str, ...]
@@ -54,6 +55,7 @@ class Order:
     will_watch: bool = False
     stage_limits: tuple[tuple[str, float], ...] = ()
     on_stall: str = "report"
+    arms_stacks: bool = False
     skips: tuple[str, ...] = ()
 
 

@@ -32,6 +32,7 @@ async def restart_run(
     *,
     say: Callable[[str], None],
     force: bool = False,
+    arms_stacks: bool | None = None,
     will_watch: bool = False,
     whole: Callable[[Coroutine[Any, Any, Run]], Awaitable[Run]] | None = None,
 ) -> tuple[Run, tuple[Change, ...]]:
@@ -39,13 +40,13 @@ async def restart_run(
 
     `changed` are flags that replace those of the same name (`--flag value`, `--flag=value`),
     `K=V` words that change the environment, and `--no=--flag` to drop one. Without them the
-    command is the same. `whole` awaits the launch, for one who wants to know of it even when the
-    restart is cut short.
+    command is the same. `arms_stacks` None is as the run was. `whole` awaits the launch, for one
+    who wants to know of it even when the restart is cut short.
     """
     manifest = run.manifest
     env, argv = change_command(manifest.env, manifest.argv, changed)
     difference = describe_changes(manifest.env, manifest.argv, env, argv)
-    order = make_order(run, env, argv, force=force)
+    order = make_order(run, env, argv, force=force, arms_stacks=arms_stacks)
     # A typing error must not cost the living server: what is doomed is refused before the stop.
     await refuse_doomed(agent, catalogue, order, await find_own_processes(agent, run))
     await stop_run(agent, catalogue, run, say=say)
@@ -77,7 +78,14 @@ def stop_told(
         raise
 
 
-def make_order(run: Run, env: Mapping[str, str], argv: tuple[str, ...], *, force: bool) -> Order:
+def make_order(
+    run: Run,
+    env: Mapping[str, str],
+    argv: tuple[str, ...],
+    *,
+    force: bool,
+    arms_stacks: bool | None = None,
+) -> Order:
     """The order that launches `run` again, with another environment and command."""
     manifest = run.manifest
     return Order(
@@ -91,6 +99,7 @@ def make_order(run: Run, env: Mapping[str, str], argv: tuple[str, ...], *, force
         timeout_s=manifest.timeout_s,
         stage_limits=tuple(manifest.stage_limits.items()),
         on_stall=manifest.on_stall,
+        arms_stacks=manifest.arms_stacks if arms_stacks is None else arms_stacks,
         hooks=tuple((hook.on, hook.command) for hook in manifest.hooks),
         notify=manifest.notify,
         env_files=manifest.env_files,

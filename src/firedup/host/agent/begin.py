@@ -2,10 +2,11 @@
 
 import errno
 import os
+import shlex
 import signal
 
 from firedup.host.agent.carry import carry
-from firedup.host.agent.system import write_all
+from firedup.host.agent.system import arming_folder, write_all
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,6 +36,9 @@ def become_server(
         env.update(variables)
         env.update(manifest.get("env") or {})
         env["FIREDUP_RUN"] = manifest["id"]
+        arming = _arming_of(manifest)
+        if arming and not _needs_shell(manifest):
+            env["PYTHONPATH"] = arming + (":" + env["PYTHONPATH"] if env.get("PYTHONPATH") else "")
         what = f"the working folder {manifest['cwd']} cannot be entered"
         os.chdir(to_bytes(manifest["cwd"]))
         raw = {to_bytes(name): to_bytes(value) for name, value in env.items()}
@@ -76,12 +80,25 @@ def to_bytes(text: str) -> bytes:
     return text.encode("utf-8", "surrogateescape")
 
 
+def _needs_shell(manifest: "dict[str, Any]") -> bool:
+    return bool(manifest.get("setup") or manifest.get("login"))
+
+
+def _arming_of(manifest: "dict[str, Any]") -> str:
+    """The folder that arms the server's Python processes, empty where they are not to be."""
+    if not manifest.get("arms_stacks"):
+        return ""
+    return arming_folder(manifest["id"])
+
+
 def _commands(manifest: "dict[str, Any]") -> "list[list[str]]":
     """The server's argv, or the shells that may run it after its set-up, best first."""
     argv = list(manifest["argv"])
-    setup, is_login = manifest.get("setup"), manifest.get("login")
-    if not setup and not is_login:
+    if not _needs_shell(manifest):
         return [argv]
-    script = f'{{ {setup or ":"}\n}} || {_SETUP_FAILED}\nexec "$@"'
-    shells = [["bash", "-lc"]] if is_login else [["bash", "-c"], ["sh", "-c"]]
+    arming = _arming_of(manifest)
+    if arming:  # after the set-up, which may have set the variable anew
+        arming = f'export PYTHONPATH={shlex.quote(arming)}"${{PYTHONPATH:+:$PYTHONPATH}}"\n'
+    script = f'{{ {manifest.get("setup") or ":"}\n}} || {_SETUP_FAILED}\n{arming}exec "$@"'
+    shells = [["bash", "-lc"]] if manifest.get("login") else [["bash", "-c"], ["sh", "-c"]]
     return [[*shell, script, "firedup", *argv] for shell in shells]

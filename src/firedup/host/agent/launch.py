@@ -3,6 +3,7 @@
 import json
 import os
 
+from firedup.host.agent.armed import arm_run
 from firedup.host.agent.file import make_folder
 from firedup.host.agent.hook import expect_client, forget_client
 from firedup.host.agent.logind import find_shelter
@@ -55,6 +56,8 @@ def op_launch(args: "dict[str, Any]", _work: "Any" = None) -> "dict[str, Any]":
     manifest["launched"] = {"boottime_ns": boottime_ns(), "wall_ns": wall_ns()}
     shelter, note = find_shelter()
     manifest["notes"] = list(manifest.get("notes") or ()) + ([note] if note else [])
+    if manifest.get("arms_stacks"):
+        arm_run(run_id)
     text = json.dumps(manifest, indent=1, sort_keys=True)
     write_atomically(os.path.join(folder, "manifest.json"), text.encode("ascii"))
     if args.get("will_watch"):

@@ -1,9 +1,11 @@
 """The stacks of a server's processes, taken so that none of them is stopped or ended by it."""
 
-import os
 import threading
 import time
 
+from firedup.host.agent.armed import ask_by_signal
+from firedup.host.agent.ptrace import refuse_tracing
+from firedup.host.agent.pyspy import Spies, find_pyspy, list_own_places, list_places
 from firedup.host.agent.system import boottime_ns
 from firedup.host.agent.task import see_process
 
@@ -13,9 +15,13 @@ if TYPE_CHECKING:
 
 _MOST_PIDS = 256
 _MOST_S = 600.0
+_AT_ONCE = 4  # py-spies
+_SEEN_SHARE, _SPY_SHARE = 0.25, 0.6  # of the time that is left
+_END_S = 0.2  # before the end, for what is on its way
+_REMEDY = "; a launch with --arm-stacks lets its Python processes tell by themselves"
 
 
-def op_stacks(args: "dict[str, Any]", _work: "Any" = None) -> "dict[str, Any]":
+def op_stacks(args: "dict[str, Any]", work: "Any") -> "dict[str, Any]":
     """stacks {pids, limit_s, armed}: what each process does at this moment.
 
     Result: {taken: [{pid, starttime, title, state, wchan, by, text, kernel, why_not}], at_ns}, in
@@ -25,18 +31,27 @@ def op_stacks(args: "dict[str, Any]", _work: "Any" = None) -> "dict[str, Any]":
     pids = list(dict.fromkeys(int(pid) for pid in args["pids"]))[:_MOST_PIDS]
     limit_s = min(float(args["limit_s"]), _MOST_S)
     at_ns = boottime_ns()
-    return {"taken": Taking(pids, limit_s).run(), "at_ns": at_ns}
+    taking = Taking(pids, limit_s, is_armed=bool(args.get("armed")))
+    work.on_cancel = taking.spies.end
+    return {"taken": taking.run(), "at_ns": at_ns}
 
 
 class Taking:
     """One look at many processes at once: each has a thread, which may never come back."""
 
-    def __init__(self, pids: "list[int]", limit_s: float) -> None:
+    def __init__(self, pids: "list[int]", limit_s: float, *, is_armed: bool) -> None:
         self.pids = pids
         self.limit_s = limit_s
+        self.is_armed = is_armed
         self.until_s = time.monotonic() + limit_s
+        self.spies = Spies()
         self.seen = {}  # type: dict[int, dict[str, Any]]  # what the kernel tells
         self.taken = {}  # type: dict[int, dict[str, Any]]
+        self._places = []  # type: list[str]  # where others of the server would have their py-spy
+        self._lock = threading.Lock()
+        self._unseen = len(pids)
+        self._all_seen = threading.Event()
+        self._turns = threading.BoundedSemaphore(_AT_ONCE)
 
     def run(self) -> "list[dict[str, Any]]":
         """What was taken until the time was over."""
@@ -47,21 +62,76 @@ class Taking:
             thread.start()
         for thread in threads:
             thread.join(max(0.0, self.until_s - time.monotonic()))
+        self.spies.end()
         return [self.taken.get(pid) or self._give_up(pid) for pid in self.pids]
 
     def _take(self, pid: int) -> None:
-        facts = see_process(pid)
-        if facts is None or pid == os.getpid():
-            self.taken[pid] = _tell_nothing(pid, f"there is no process {pid} any more")
-            return
-        self.seen[pid] = facts
-        self.taken[pid] = _tell_kernel(facts, "")
+        try:
+            self.taken[pid] = self._look(pid)
+        except Exception as error:  # noqa: BLE001 - one that cannot be looked at costs no other
+            why_not = f"the agent failed: {type(error).__name__}: {error}"
+            facts = self.seen.get(pid)
+            self.taken[pid] = _tell_kernel(facts, why_not) if facts else _tell_nothing(pid, why_not)
+
+    def _look(self, pid: int) -> "dict[str, Any]":
+        try:
+            facts = see_process(pid)
+            places = list_places(pid) if facts is not None else []
+            if facts is not None:
+                self.seen[pid] = facts
+        finally:
+            self._note_seen()
+        if facts is None:
+            return _tell_nothing(pid, f"there is no process {pid} any more")
+        if facts["state"] in "ZX":
+            return _tell_kernel(facts, "it has ended")
+        with self._lock:
+            self._places += places
+        # The others are waited for, since a rank's title may lie where its PATH has been.
+        self._all_seen.wait(self._share(_SEEN_SHARE))
+        text, why_not = self._spy(pid, places)
+        if text:
+            return dict(facts, by="py-spy", text=text, why_not="")
+        if not self.is_armed:
+            return _tell_kernel(facts, why_not + _REMEDY)
+        text, words = ask_by_signal(pid, facts["starttime"], self.until_s - _END_S)
+        if text:
+            return dict(facts, by="faulthandler", text=text, why_not=why_not)
+        return _tell_kernel(facts, f"{why_not}; {words}")
+
+    def _note_seen(self) -> None:
+        with self._lock:
+            self._unseen -= 1
+            if not self._unseen:
+                self._all_seen.set()
+
+    def _share(self, share: float) -> float:
+        return max(0.0, (self.until_s - time.monotonic()) * share)
+
+    def _spy(self, pid: int, places: "list[str]") -> "tuple[str, str]":
+        """What py-spy says, or why it may not be asked, or has nothing to say."""
+        why_not = refuse_tracing(pid)
+        if why_not:
+            return "", why_not
+        with self._lock:
+            folders = [*places, *list_own_places(), *self._places]
+        path, why_not = find_pyspy(folders)
+        if path is None:
+            return "", why_not
+        # Time is left for the signal, and for those who wait for their turn.
+        rounds = -(-len(self.pids) // _AT_ONCE)
+        if not self._turns.acquire(timeout=self._share(_SPY_SHARE)):
+            return "", "py-spy had other processes to read"
+        try:
+            return self.spies.ask(path, pid, time.monotonic() + self._share(_SPY_SHARE / rounds))
+        finally:
+            self._turns.release()
 
     def _give_up(self, pid: int) -> "dict[str, Any]":
         """Of a process whose thread has not come back."""
-        why = f"nothing came within {self.limit_s:g} s"
+        why_not = f"nothing came within {self.limit_s:g} s"
         facts = self.seen.get(pid)
-        return _tell_kernel(facts, why) if facts else _tell_nothing(pid, why)
+        return _tell_kernel(facts, why_not) if facts else _tell_nothing(pid, why_not)
 
 
 def _tell_kernel(facts: "dict[str, Any]", why_not: str) -> "dict[str, Any]":

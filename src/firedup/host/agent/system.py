@@ -152,3 +152,8 @@ def state_folder() -> str:
 def runs_folder() -> str:
     """Where the run folders are on this host."""
     return os.path.join(state_folder(), "runs")
+
+
+def arming_folder(run_id: str) -> str:
+    """The folder by which a run's Python processes are armed: the first of their PYTHONPATH."""
+    return os.path.join(runs_folder(), run_id, "armed")
