@@ -20,7 +20,7 @@ from firedup.probe.tls import Trust, explain_failure, make_context
 from firedup.probe.url import ServerUrl
 
 _NS = 1_000_000_000
-_HAPPY_EYEBALLS_S = 0.25
+_RACE_S = 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +75,9 @@ class Client:
         self.limits = limits or Limits()
         self._key = key
         self._place = via or (url.host, url.port)
+        # Of a name's addresses a second one is tried beside the first; one by itself needs no
+        # race, which costs more than the connection.
+        self._race_s = None if _is_address(self._place[0]) else _RACE_S
         self._tls = make_context(trust or Trust()) if url.has_tls else None
         self._has_own_parser = has_own_parser
         self._memory = make_memory()
@@ -180,7 +183,7 @@ class Client:
                     *self._place,
                     ssl=self._tls,
                     server_hostname=self.url.host if self._tls else None,
-                    happy_eyeballs_delay=_HAPPY_EYEBALLS_S,
+                    happy_eyeballs_delay=self._race_s,
                 )
         except TimeoutError:
             limit_s = self.limits.connect_s
@@ -188,6 +191,10 @@ class Client:
         except (OSError, ssl.CertificateError) as error:
             raise OSError(explain_failure(error, place)) from None
         return connection
+
+
+def _is_address(host: str) -> bool:
+    return ":" in host or host.replace(".", "").isdecimal()
 
 
 async def _wait(

@@ -209,6 +209,8 @@ def _totals(*tables: Mapping[str, object]) -> tuple[int | None, int | None]:
     """Generated and prompt tokens by the first table that has them; llama.cpp's names are last."""
     total = prompt = None
     for table in tables:
+        if not table:  # as all of them are in most events
+            continue
         for name in ("completion_tokens", "predicted_n"):
             total = _count(table.get(name)) if total is None else total
         prompt = _count(table.get("prompt_tokens")) if prompt is None else prompt
