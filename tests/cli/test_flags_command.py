@@ -43,13 +43,46 @@ def test_a_version_without_an_engine_is_wrong_use(shell: Shell) -> None:
     assert "a version needs its engine (--engine)" in done.err
 
 
-def test_a_pair_that_fits_nowhere_has_status_1_and_is_called_so(shell: Shell) -> None:
+def test_a_pair_that_does_not_fit_gets_the_reason_in_place_of_flags(shell: Shell) -> None:
     target, draft = broken_folders("d2t-ids")
     done = shell.run("flags", str(target), str(draft), "--engine", "sglang")
+    programs = shell.run("flags", str(target), str(draft), "--engine", "sglang", "--json")
+    (engine,) = json.loads(programs.out)["engines"]
+
+    assert done.status == programs.status == 1
+    assert done.out.startswith("✗ no flags for SGLang: the drafter does not fit\n")
+    assert "silent-loss: d2t holds ids of tokens" in done.out
+    assert "→ Subtract the row number from each entry" in done.out
+    assert "--speculative" not in done.out
+    assert (engine["fits"], engine["flags"], engine["command"]) == (False, [], [])
+    assert engine["findings"]
+
+
+def test_flags_of_a_pair_that_does_not_fit_can_be_forced(shell: Shell) -> None:
+    target, draft = broken_folders("d2t-ids")
+    done = shell.run("flags", str(target), str(draft), "--engine", "sglang", "--force")
 
     assert done.status == 1
-    assert "✗ this drafter does not fit in SGLang" in done.out
-    assert "silent-loss: d2t holds ids of tokens" in done.out
+    assert done.out.startswith("✗ flags for SGLang: the drafter does not fit\n")
+    assert "--speculative-algorithm EAGLE3" in done.out
+
+
+def test_an_empty_folder_gets_no_flags(shell: Shell) -> None:
+    (shell.folder / "empty").mkdir()
+    done = shell.run("flags", PAIR[0], "empty")
+
+    assert done.status == 1
+    assert done.out.startswith("✗ no flags for SGLang: no drafter was found\n")
+    assert "--speculative" not in done.out
+
+
+def test_a_file_of_the_folder_is_not_what_the_command_names(shell: Shell) -> None:
+    files = [f"{folder}/config.json" for folder in PAIR]
+    done = shell.run("flags", *files, "--engine", "sglang", "--json")
+    (engine,) = json.loads(done.out)["engines"]
+
+    assert set(PAIR) < set(engine["command"])
+    assert not set(files) & set(engine["command"])
 
 
 def test_a_drafter_that_is_not_there_is_wrong_use(shell: Shell) -> None:

@@ -39,6 +39,22 @@ def test_the_algorithm_is_that_of_the_kind(engine: str, kind: str, word: str) ->
     assert word in fit_kind(engine, kind, WISH).words
 
 
+@pytest.mark.parametrize("kind", ["eagle", "mtp", "draft-model"])
+def test_reasons_speak_of_the_drafter_that_there_is(kind: str) -> None:
+    choices = fit_kind("sglang", kind, WISH).choices
+
+    assert all(choice.reason for choice in choices)
+    assert not any("EAGLE3" in choice.reason or "fc" in choice.reason for choice in choices)
+
+
+def test_a_drafter_that_an_engine_is_not_known_to_serve_is_doubted() -> None:
+    unknown = fit_kind("sglang", "unknown", WISH, pair(LLAMA))
+    known = fit_kind("sglang", "eagle3", WISH, pair(LLAMA))
+
+    assert any("not known to serve" in doubt for doubt in unknown.doubts)
+    assert not any("not known to serve" in doubt for doubt in known.doubts)
+
+
 def test_vllm_is_told_the_method() -> None:
     (name, config) = fit_kind("vllm", "eagle3", WISH).words
     assert name == "--speculative-config"

@@ -9,7 +9,7 @@ from firedup.cli.knowledge import read_catalogue
 from firedup.core.fitted import Fitted
 from firedup.drafter.flags import Wish, fit
 from firedup.drafter.known import demand_known, engines
-from firedup.drafter.pair import Question, open_case, split_place
+from firedup.drafter.pair import Question, open_case
 from firedup.profile.compose import compose_command
 
 
@@ -22,22 +22,26 @@ def fit_asked(
     tp: int | None,
     gpu_gb: float | None,
     host: str | None,
+    is_forced: bool = False,
 ) -> tuple[Fitted, ...]:
     """The flags for `engine`, or for each engine that serves files of this form.
 
-    UsageError for an engine of which no drafters are known, or a path that leads nowhere.
+    Where the pair does not fit there are none, unless it is forced. UsageError for an engine of
+    which no drafters are known, or a path that leads nowhere.
     """
     demand_known(engine, version)
     known = [one.engine for one in engines()]
-    wish = Wish(split_place(draft)[1], tp, gpu_gb)
     wanted = [engine] if engine else known
 
-    async def read() -> list[Fitted]:
+    async def read() -> tuple[tuple[str, str], list[Fitted]]:
         async with open_case(target, draft, Question(engine, version), host=host) as (case, _):
             is_gguf = bool(case.draft.gguf)
             names = [n for n in wanted if engine or (n == "llama-cpp") == is_gguf]
-            return [fit(case, name, wish) for name in names]
+            wish = Wish(case.draft.path, tp, gpu_gb)
+            paths = case.target.path, case.draft.path
+            return paths, [fit(case, name, wish) for name in names]
 
+    paths, found = run_async(read())
     catalogue = read_catalogue()
     return tuple(
         replace(
@@ -45,11 +49,13 @@ def fit_asked(
             command=compose_command(
                 catalogue,
                 one.engine,
-                target=split_place(target)[1],
-                draft=wish.draft,
+                target=paths[0],
+                draft=paths[1],
                 speculation=one.words,
                 tensor_parallel=tp if one.engine != "llama-cpp" else None,
             ),
         )
-        for one in run_async(read())
+        if one.fits or is_forced
+        else replace(one, choices=(), doubts=())
+        for one in found
     )

@@ -27,6 +27,9 @@ from firedup.cli.command import command as make_command
     metavar="GB",
     help="The memory of one GPU, for a memory fraction.",
 )
+@click.option(
+    "--force", "is_forced", is_flag=True, help="Print the flags even where the pair does not fit."
+)
 @option.host
 @option.json
 @option.colour
@@ -38,6 +41,7 @@ def command(
     version: str | None,
     tp: int | None,
     gpu_gb: float | None,
+    is_forced: bool,
     host: str | None,
     as_json: bool,
     no_color: bool,
@@ -45,8 +49,9 @@ def command(
     """Say which launch flags fit a drafter and its target, for each engine, and why.
 
     TARGET and DRAFT are folders or GGUF files, on another host as HOST:/path; headers and small
-    files are read where they lie. The exit status is 1 when the pair fits in none of the engines
-    asked about. `firedup run --engine … --target … --draft …` uses these flags by itself.
+    files are read where they lie. Where the pair does not fit, what speaks against it is printed
+    in place of flags; the exit status is 1 when it fits in none of the engines asked about.
+    `firedup run --engine … --target … --draft …` uses these flags by itself.
     """
     from firedup.cli.fitted import fit_asked
     from firedup.cli.paper import choose_output
@@ -54,7 +59,14 @@ def command(
     from firedup.view.record import render_json
 
     found = fit_asked(
-        target, draft, engine=engine, version=version, tp=tp, gpu_gb=gpu_gb, host=host
+        target,
+        draft,
+        engine=engine,
+        version=version,
+        tp=tp,
+        gpu_gb=gpu_gb,
+        host=host,
+        is_forced=is_forced,
     )
     if as_json:
         click.echo(render_json(record_fitted(target, draft, found)))

@@ -23,6 +23,20 @@ _CHAIN = (
     "a chain of 3: what drafters are measured with; trees of the same size lost to chains in"
     " SpecBundle"
 )
+_STEPS_OF_A_MODEL = "a chain of 3 to begin with; each step is a pass of the drafting model"
+# SGLang's algorithms: why each is the one for the drafter, and why its path is given.
+_ALGORITHM = {
+    "EAGLE3": "EAGLE instead would start without a word and leave out fc",
+    "EAGLE": "an EAGLE or MTP head, which reads the last hidden state alone",
+    "STANDALONE": "a model of its own that drafts; the EAGLE algorithms are for heads",
+}
+_PATH = {
+    "EAGLE3": "without it EAGLE3 loads the target twice and fails",
+    "EAGLE": "without it the target's own MTP layers are looked for",
+    "STANDALONE": "the model that drafts",
+}
+# It only tells of a step that takes so many seconds; 300 is the limit of the watchdog that kills.
+SOFT_WATCHDOG = ("soft-watchdog-timeout", "300")
 # Of the memory of a GPU: what graphs, activations and a drafter's own graphs need beside the pools.
 _RESERVE, _LEAST_RESERVE_GB, _DRAFTER_GB = 0.08, 4.0, 2.0
 
@@ -49,16 +63,17 @@ def fit_kind(engine: str, kind: str, wish: Wish, case: Case | None = None) -> Fi
     """The same without looking for faults; without `case` for a pair that cannot be read."""
     known = engine_named(engine)
     version = case.version if case else None
+    title = known.title if known else engine
     doubts: list[str] = []
+    if (engine, kind) not in RIGHT and case is not None:
+        doubts.append(f"{title} is not known to serve such a drafter; EAGLE-3 is taken for granted")
     if engine == "sglang":
         choices = [*_sglang(kind, wish, case, doubts)]
     elif engine == "vllm":
         choices = [*_vllm(kind, wish)]
     else:
         choices = [*_llama_cpp(kind, wish)]
-    return Fitted(
-        engine, known.title if known else engine, version, tuple(choices), doubts=tuple(doubts)
-    )
+    return Fitted(engine, title, version, tuple(choices), doubts=tuple(doubts))
 
 
 def read_words(fitted: Fitted, tp: int | None) -> Launch:
@@ -72,17 +87,10 @@ def _word(engine: str, kind: str) -> str:
 
 def _sglang(kind: str, wish: Wish, case: Case | None, doubts: list[str]) -> Iterator[Choice]:
     algorithm = _word("sglang", kind)
-    because = {
-        "EAGLE3": "EAGLE instead would start without a word and leave out fc",
-        "EAGLE": "an EAGLE or MTP head, which reads the last hidden state alone",
-        "STANDALONE": "a model of its own that drafts",
-    }
-    yield Choice(("--speculative-algorithm", algorithm), because[algorithm])
-    yield Choice(
-        ("--speculative-draft-model-path", wish.draft),
-        "without it EAGLE3 loads the target twice and fails",
-    )
-    yield Choice(("--speculative-num-steps", str(STEPS)), _CHAIN)
+    yield Choice(("--speculative-algorithm", algorithm), _ALGORITHM[algorithm])
+    yield Choice(("--speculative-draft-model-path", wish.draft), _PATH[algorithm])
+    reason = _STEPS_OF_A_MODEL if algorithm == "STANDALONE" else _CHAIN
+    yield Choice(("--speculative-num-steps", str(STEPS)), reason)
     yield Choice(("--speculative-eagle-topk", "1"), "given with the steps, or SGLang fails")
     yield Choice(
         ("--speculative-num-draft-tokens", str(STEPS + 1)),
@@ -91,12 +99,17 @@ def _sglang(kind: str, wish: Wish, case: Case | None, doubts: list[str]) -> Iter
     if case is not None:
         yield from _of_target(case, doubts)
     yield from _memory(wish, case, doubts)
+    if case is not None and case.version is not None and has_option(SOFT_WATCHDOG[0], case.version):
+        yield Choice(
+            (f"--{SOFT_WATCHDOG[0]}", SOFT_WATCHDOG[1]),
+            "prints the stacks of a step that hangs, and kills nothing",
+        )
 
 
 def _of_target(case: Case, doubts: list[str]) -> Iterator[Choice]:
     if needs_own_backend(case):
         flag = "speculative-draft-attention-backend"
-        if _has(flag, case.version):
+        if has_option(flag, case.version):
             yield Choice(
                 (f"--{flag}", "triton"),
                 "the target's backend for latent attention does not suit this drafter; fa3 on"
@@ -106,7 +119,7 @@ def _of_target(case: Case, doubts: list[str]) -> Iterator[Choice]:
             doubts.append(f"--{flag} is needed, which this version does not have: use 0.5.7")
     flag = "speculative-draft-model-quantization"
     if case.target_facts.quantization and not _is_quantized(case):
-        if _has(flag, case.version):
+        if has_option(flag, case.version):
             yield Choice(
                 (f"--{flag}", "unquant"),
                 "the target is quantised, the drafter is not and would inherit --quantization",
@@ -169,7 +182,8 @@ def _is_quantized(case: Case) -> bool:
     return bool(config.get("quantization_config") or config.get("compression_config"))
 
 
-def _has(flag: str, version: str | None) -> bool:
+def has_option(flag: str, version: str | None) -> bool:
+    """Whether a version of SGLang has the launch flag, written without its dashes."""
     engine = engine_named("sglang")
     options = engine.option if engine else ()
     return any(flag in one.names and is_within(version, one.versions) for one in options)

@@ -9,6 +9,7 @@ from firedup.core.fitted import Fitted
 from firedup.view.paper import Paper
 from firedup.view.record import SCHEMA
 from firedup.view.redact import clean, render_argv
+from firedup.view.unfit import name_fault
 
 
 def render_fitted(found: Sequence[Fitted], paper: Paper) -> str:
@@ -16,6 +17,9 @@ def render_fitted(found: Sequence[Fitted], paper: Paper) -> str:
     lines: list[str] = []
     for one in found:
         lines += ([""] if lines else []) + _part(one, paper)
+    if not all(one.choices for one in found):
+        hint = "firedup check has the evidence; --force prints the flags all the same."
+        lines += ["", paper.paint(hint, "faint")]
     return paper.finish(lines)
 
 
@@ -24,11 +28,15 @@ def _part(one: Fitted, paper: Paper) -> list[str]:
     if one.fits:
         head = paper.paint(f"✓ flags for {clean(name)}", "green", "bold")
     else:
-        head = paper.paint(f"✗ this drafter does not fit in {clean(name)}", "red", "bold")
+        begin = "flags" if one.choices else "no flags"
+        head = f"✗ {begin} for {clean(name)}: {name_fault(one.findings)}"
+        head = paper.paint(head, "red", "bold")
     lines = [head]
     for finding in one.findings:
         text = f"{finding.harm.value}: {finding.message}"
         lines += paper.fold(clean(text), indent="  ! ", rest="    ")
+        if finding.remedy and not one.choices:
+            lines += paper.fold(clean(finding.remedy), indent="    → ", rest="      ")
     for choice in one.choices:
         lines.append(f"  {render_argv(choice.words)}")
         lines += [
