@@ -97,6 +97,14 @@ def test_an_older_version_gets_no_flag_that_it_does_not_have() -> None:
     assert any(one.id == "target-without-capture" for one in fitted.findings)
 
 
+@pytest.mark.parametrize(("version", "has"), [("0.5.6", False), ("0.5.7", True), (None, False)])
+def test_the_soft_watchdog_is_suggested_where_the_version_is_known_to_have_it(
+    version: str | None, *, has: bool
+) -> None:
+    words = fit_kind("sglang", "eagle3", WISH, pair(LLAMA, version=version)).words
+    assert ("--soft-watchdog-timeout" in words) is has
+
+
 def test_the_memory_fraction_needs_the_size_of_a_gpu() -> None:
     assert any("--gpu-memory" in doubt for doubt in fit_kind("sglang", "eagle3", WISH).doubts)
     words = fit_kind("sglang", "eagle3", Wish("d", 8, 141.0)).words

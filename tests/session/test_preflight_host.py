@@ -25,6 +25,7 @@ from firedup.host.link import Agent, open_agent
 from firedup.session.launch import find_problems, refuse_doomed, spec_of
 from firedup.session.order import Order
 from firedup.session.preflight import note_facts
+from firedup.session.preflight_advice import advise_watchdog
 from firedup.session.preflight_host import Facts
 from firedup.session.preflight_package import check_packages, meets
 from firedup.session.preflight_room import Limits, check_disk, check_memory, check_shared
@@ -348,3 +349,37 @@ async def test_what_a_later_start_is_compared_by_is_kept_with_the_run(
     assert first["kernel"] == os.uname().release
     assert first == again
     assert [change.name for change in compare_launches(*sides)] == ["drafter's files"]
+
+
+async def test_the_soft_watchdog_is_suggested_where_the_installed_version_has_it(
+    doctor: Doctor, tmp_path: Path
+) -> None:
+    program = make_environment(tmp_path / "venv", {"sglang": ("0.5.9", [])})
+    order = Order((str(program), "serve", "--model-path", "org/model"), engine="sglang")
+
+    found = (await doctor.ask(order))["soft-watchdog-off"]
+
+    assert found.severity is Severity.NOTE
+    assert found.evidence[0].text == "no --soft-watchdog-timeout, which sglang 0.5.9 has"
+    assert found.remedy == "Add --soft-watchdog-timeout 300."
+    assert "soft-watchdog-off" not in await doctor.ask(replace(order, skips=("watchdog",)))
+
+
+@pytest.mark.parametrize(
+    ("version", "flags", "is_told"),
+    [
+        ("0.5.6", (), False),
+        ("0.5.7", (), True),
+        ("0.5.23", ("--soft-watchdog-timeout=60",), False),
+        ("0.5.23", ("--soft_watchdog", "60"), False),
+        ("0.5.23", ("--watchdog-timeout", "60"), True),
+    ],
+)
+def test_what_the_command_says_already_is_not_suggested(
+    version: str, flags: tuple[str, ...], *, is_told: bool
+) -> None:
+    spec = ServerSpec(argv=("sglang", "serve", *flags), engine="sglang")
+
+    assert bool(advise_watchdog(spec, {"sglang": {"version": version}})) is is_told
+    assert advise_watchdog(spec, {}) == []
+    assert advise_watchdog(replace(spec, engine="vllm"), {"sglang": {"version": version}}) == []

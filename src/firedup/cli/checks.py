@@ -22,6 +22,7 @@ PREFLIGHT_CHECKS = (
     "gpus",
     "packages",
     "left-behind",
+    "watchdog",
     "all",
 )
 

@@ -14,7 +14,7 @@ from firedup.cli.option import read_limit
 from firedup.cli.recalled import complete_order
 from firedup.cli.say import say_aside
 from firedup.cli.watching import say_goes_on, say_launched, watch_launched
-from firedup.core.model import Finding
+from firedup.core.model import Finding, Severity
 from firedup.host.base import LinkError
 from firedup.profile.schema import Catalogue
 from firedup.session.launch import launch
@@ -78,7 +78,11 @@ async def _launch_and_watch(
 
 
 def say_risk(finding: Finding) -> None:
-    """Tell of what the pre-flight finds risky, and launch all the same."""
+    """Tell of what the pre-flight finds risky or would add, and launch all the same."""
+    if finding.severity is Severity.NOTE:
+        advice = f"{clean(finding.message)} {clean(finding.remedy or '')}".strip()
+        say_aside(f"firedup: suggestion ({clean(finding.id)}): {advice}")
+        return
     evidence = "; ".join(item.text for item in finding.evidence)
     say_aside(f"firedup: risky ({clean(finding.id)}): {clean(finding.message)} {clean(evidence)}")
 

@@ -15,6 +15,7 @@ from firedup.host.file import check_paths
 from firedup.host.link import Agent
 from firedup.session.forecaster import weigh
 from firedup.session.order import Order
+from firedup.session.preflight_advice import advise_watchdog
 from firedup.session.preflight_gpu import check_gpus
 from firedup.session.preflight_package import PACKAGES, check_packages
 from firedup.session.preflight_room import (
@@ -24,7 +25,7 @@ from firedup.session.preflight_room import (
     check_shared,
 )
 
-HOST_CHECKS = ("disk", "shared-memory", "memory", "gpus", "packages", "left-behind")
+HOST_CHECKS = ("disk", "shared-memory", "memory", "gpus", "packages", "left-behind", "watchdog")
 LIMIT_S = 8.0  # a driver in trouble may never answer, and a launch does not wait for it
 
 
@@ -76,7 +77,7 @@ async def check_host(
 ) -> list[Finding]:
     """The findings of the checks in `HOST_CHECKS` that are not among `skips`."""
     agent, spec = facts.agent, facts.spec
-    has_packages = "packages" not in skips
+    has_packages = not {"packages", "watchdog"} <= {*skips}
     before, memory, disks, weights = await asyncio.gather(
         look_before(facts, packages=has_packages),
         agent.call("memory"),
@@ -91,6 +92,7 @@ async def check_host(
         "gpus": lambda: check_gpus(gpus, spec, dict(facts.order.env), weights, tuple(facts.own)),
         "packages": lambda: check_packages(spec.engine, before.get("packages") or {}),
         "left-behind": lambda: check_left_behind(before.get("segments") or ()),
+        "watchdog": lambda: advise_watchdog(spec, before.get("packages") or {}),
     }
     return [f for name, check in checks.items() if name not in skips for f in check()]
 
