@@ -9,6 +9,7 @@ import pytest
 from firedup.core.event import Health, PortOwner, Token
 from firedup.core.model import Ownership, ServerSpec, Stage
 from firedup.core.verdict.readiness import Readiness
+from firedup.core.verdict.startup import Moment
 
 SPEC = ServerSpec(port=30000)
 HEALTHY = Health(1, 200)
@@ -76,3 +77,33 @@ def test_what_is_waited_for_follows_the_answers() -> None:
     assert waiting(log_ready=True) == "the first token"
     readiness.feed(TOKEN)
     assert waiting(log_ready=True) == "nothing more"
+
+
+def refuted(*answers: Health | PortOwner | Token) -> bool:
+    readiness = Readiness(SPEC)
+    for answer in answers:
+        readiness.feed(answer)
+    assert not readiness.is_refuted(None)  # nothing was claimed
+    return readiness.is_refuted(Moment(5, None))
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        Health(7, 503),
+        Health(7, None, "refused"),
+        replace(OWN, at_ns=7, owner=Ownership.NO),
+        Token(7, has_answered=False, error="500"),
+    ],
+)
+def test_who_was_asked_since_it_said_ready_and_never_showed_it_is_refuted(
+    answer: Health | PortOwner | Token,
+) -> None:
+    assert refuted(answer)
+    assert not refuted(replace(answer, at_ns=4))  # it still loaded
+
+
+def test_who_showed_it_once_or_was_asked_nothing_is_not_refuted() -> None:
+    assert not refuted()
+    assert not refuted(HEALTHY, Token(7, has_answered=False, is_skipped=True))
+    assert not refuted(HEALTHY, TOKEN, Health(7, 503), Token(8, has_answered=False, error="500"))

@@ -6,6 +6,7 @@ from compiled import builtin_matcher
 
 from firedup.core.event import Begun, Event, Exited, Health, LogData, PortOwner, Token
 from firedup.core.model import Ownership, ServerSpec, Snapshot
+from firedup.core.verdict.etatimes import ready_after_s
 from firedup.profile.pipeline import Pipeline
 
 NS = 1_000_000_000
@@ -48,3 +49,15 @@ def test_the_start_of_a_server_that_was_up_before_the_watch_has_no_length() -> N
     seen = look(20, LogData(0, 0, 0, UP), begun, *proof(11))
 
     assert seen.ready_after_s is None
+
+
+def test_a_server_that_says_ready_and_gives_no_token_did_not_come_up_and_served_nobody() -> None:
+    begun = Begun(10 * NS, 10**18, SPEC, 7, is_launched=True)
+    said = (begun, LogData(31 * NS, 0, 0, UP))
+    owner, health, _ = proof(33)
+    refused = Token(33 * NS, has_answered=False, error="500")
+    seen = look(900, *said, owner, health, refused)
+
+    assert (seen.is_refuted, ready_after_s(seen), seen.explanation.served_s) == (True, None, None)
+    believed = look(900, *said)
+    assert (believed.is_refuted, believed.explanation.served_s) == (False, 869)

@@ -227,6 +227,21 @@ def test_what_the_stage_says_already_is_not_repeated():
     ]
 
 
+def test_what_a_stage_took_is_told_though_the_last_rank_ended_it_late():
+    view = plain()
+    behind = (RankState("TP0", Stage.LOAD_WEIGHTS), RankState("TP1", Stage.GRAPH_CAPTURE))
+    view.feed(replace(story.capturing(340), ranks=behind, progress=None))
+    view.feed(replace(story.capturing(341), ranks=behind[1:], progress=None))
+    explanation = replace(
+        story.capturing(581).explanation, stage=Stage.WARMUP, stages=story.spans_until(581)
+    )
+
+    warm = replace(story.capturing(581), ranks=(), progress=None, explanation=explanation)
+    assert view.feed(warm)[0].endswith(
+        "warmup  (load-weights took 5 min 13 s, graph-capture took 4 min 4 s)"
+    )
+
+
 def test_an_empty_bar_is_not_told():
     view = plain()
     first = view.feed(replace(story.loading(20, 0), ranks=()))

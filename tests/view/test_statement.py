@@ -86,6 +86,16 @@ the server goes on
 """)
 
 
+def test_who_said_ready_and_never_was_did_not_serve():
+    seen = story.stalled()
+    explanation = replace(seen.explanation, stage=Stage.READY, served_s=None)
+    lines = say(replace(seen, explanation=explanation, is_refuted=True)).split("\n")
+
+    assert lines[0].startswith("✗ stalled before it was ready after ")
+    assert any(line.startswith("  stage      not yet proved ready for ") for line in lines)
+    assert not any("serv" in line.split("  ")[0] for line in lines[:8])
+
+
 def test_a_stall_promises_no_remaining_time():
     assert say(story.stalled(), 40) == snapshot("""\
 ✗ stalled in graph-capture after 15 min

@@ -90,3 +90,9 @@ def test_what_is_cut_for_the_eye_is_whole_in_json():
     assert record["cause"] == "cuda-out-of-memory-graph-capture"
     assert record["started"] == "2026-11-29T11:02:37.000Z"
     assert (record["name"], record["up_s"], record["port"]) == ("kimi-drafter", None, 30000)
+
+
+def test_what_only_its_log_calls_ready_is_not_called_so():
+    claims = RunRow(story.RUN, State.STARTING, Verdict.LOADING, "sglang", Stage.READY)
+
+    assert "● loading  says ready" in render_table([claims], Paper(columns=80))

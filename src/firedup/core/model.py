@@ -285,6 +285,7 @@ class Snapshot:
     tail: tuple[str, ...] = ()  # the last physical lines, newest last, as many as were asked for
     waiting_for: str = ""  # in the user's words, such as "the health route to answer 200"
     checks: Checks = Checks()
+    is_refuted: bool = False  # asked since its log said that it is ready, it never showed it
     has_open_port: bool = False  # the server's processes listen on its port
     speculation: Speculation = Speculation.NOT_ASKED
     acceptance: Acceptance | None = None

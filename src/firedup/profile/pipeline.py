@@ -176,6 +176,7 @@ class Pipeline:
                 is_over=is_over,
             ),
             checks=self._readiness.checks(log_ready=startup.is_ready),
+            is_refuted=self._readiness.is_refuted(startup.ready_at),
             has_open_port=self.has_open_port,
             speculation=ground.speculation(),
             acceptance=out.accepted.acceptance if out.accepted else None,

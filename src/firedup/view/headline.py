@@ -33,9 +33,17 @@ _AT_A_STAGE = frozenset(Verdict) - {Verdict.READY, Verdict.STOPPED, Verdict.UNKN
 
 
 def render_headline(
-    explanation: Explanation, facts: Sequence[str], paper: Paper, *, after_s: float | None = None
+    explanation: Explanation,
+    facts: Sequence[str],
+    paper: Paper,
+    *,
+    after_s: float | None = None,
+    is_refuted: bool = False,
 ) -> list[str]:
-    """Verdict, stage and time on one line with `facts`; where it does not fit, on the next."""
+    """Verdict, stage and time on one line with `facts`; where it does not fit, on the next.
+
+    `is_refuted`: the log says that it is ready, and it never was.
+    """
     symbol, tone = VERDICT_LOOKS[explanation.verdict]
     if explanation.verdict is Verdict.UNKNOWN:
         return _render_no_verdict(explanation, facts, paper)
@@ -45,6 +53,8 @@ def render_headline(
             sentence += f" in {explanation.stage}"
         elif explanation.verdict is Verdict.LOADING:
             sentence = "not yet proved ready"  # its own log says ready, which is not proof
+        elif is_refuted:
+            sentence += " before it was ready"
         else:
             sentence += " while serving"
     head = f"{symbol} {sentence}"

@@ -197,6 +197,16 @@ def find_after_s(snapshot: Snapshot) -> float | None:
     return snapshot.elapsed_s or None
 
 
+def say_stage(snapshot: Snapshot) -> str:
+    """The stage, for how long; what its log calls ready is not called so before it is proved."""
+    explanation, seconds = snapshot.explanation, snapshot.stage_elapsed_s
+    is_claimed = explanation.stage in _UP and (
+        snapshot.is_refuted or explanation.verdict is Verdict.LOADING
+    )
+    name = "not yet proved ready" if is_claimed else str(explanation.stage or "waiting")
+    return name if seconds is None else f"{name} for {render_duration(seconds)}"
+
+
 def say_exit(snapshot: Snapshot) -> str:
     """How the process ended."""
     if snapshot.exit_signal is not None:

@@ -24,6 +24,7 @@ from firedup.view.phrase import (
     say_progress,
     say_quiet,
     say_ranks,
+    say_stage,
     say_state,
     say_wait,
 )
@@ -61,7 +62,7 @@ class Plain:
         self._said_ns: int | None = None
         self._pace = Pace()
         self._steps = Steps()
-        self._took = ""  # what the stage before took, until a line has said it
+        self._took = ""  # what the stages before took, until a line has said it
         self._bar: tuple[Stage, float, int] | None = None
         self._gap = Gap()
         self._nodes = NodeSteps()
@@ -157,12 +158,14 @@ class Plain:
         return [said] if said else []
 
     def _stage_change(self, snapshot: Snapshot) -> list[_Said]:
-        """A line for each stage that began; it tells how long the one before took."""
+        """A line for each stage that began; it tells how long those before took."""
         lines: list[_Said] = []
         for step in self._steps.feed(snapshot):
             if step.is_end:
                 if step.seconds is not None and step.seconds >= _SHORT_S:
-                    self._took = f"{step.stage} took {render_duration(step.seconds)}"
+                    took = f"{step.stage} took {render_duration(step.seconds)}"
+                    # Ranks that lag end a stage after the next one was told of: both are due.
+                    self._took = f"{self._took}, {took}" if self._took else took
                 continue
             took, self._took = self._took, ""
             self._bar = None
@@ -230,14 +233,11 @@ class Plain:
 
     def _heartbeat(self, snapshot: Snapshot) -> str:
         progress = snapshot.progress
-        stage = snapshot.explanation.stage
-        head, waiting = str(stage or "waiting"), ""
+        head, waiting = say_stage(snapshot), ""
         if progress is not None:
             head = self._bar_text(snapshot, progress)
         elif say_wait(snapshot):
             waiting = f"waits for {say_wait(snapshot)}"
-        if progress is None and snapshot.stage_elapsed_s is not None and stage is not None:
-            head += f" for {render_duration(snapshot.stage_elapsed_s)}"
         ranks = "" if progress is not None else say_ranks(snapshot)  # the bar's text names them
         self._gap.mark_told(snapshot)
         quiet = say_quiet(snapshot)

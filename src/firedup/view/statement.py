@@ -22,6 +22,7 @@ from firedup.view.phrase import (
     say_progress,
     say_quiet,
     say_ranks,
+    say_stage,
     say_state,
     say_wait,
 )
@@ -37,7 +38,13 @@ def render_statement(snapshot: Snapshot, paper: Paper) -> str:
     """The statement that stays on the screen, without a final line break."""
     explanation = snapshot.explanation
     after_s = find_after_s(snapshot)
-    lines = render_headline(explanation, name_server(snapshot), paper, after_s=after_s)
+    lines = render_headline(
+        explanation,
+        name_server(snapshot),
+        paper,
+        after_s=after_s,
+        is_refuted=snapshot.is_refuted,
+    )
     if explanation.verdict is Verdict.READY:
         lines += _readiness(snapshot, paper)
     else:
@@ -100,11 +107,9 @@ def _seen(snapshot: Snapshot, paper: Paper) -> list[str]:
         facts = [("process", end)]
         facts.append(("served", render_duration(served) if served else ""))
     else:
-        stage, progress = snapshot.stage_elapsed_s, snapshot.progress
+        progress, has_stage = snapshot.progress, snapshot.stage_elapsed_s is not None
         facts = [
-            ("stage", f"{explanation.stage or 'waiting'} for {render_duration(stage)}")
-            if stage is not None
-            else ("stage", ""),
+            ("stage", say_stage(snapshot) if has_stage else ""),
             ("progress", say_progress(progress, is_moving=is_loading) if progress else ""),
             ("ranks", say_ranks(snapshot)),
             ("waits for", "" if is_over else say_wait(snapshot)),

@@ -136,7 +136,7 @@ def _cells(row: RunRow, paper: Paper) -> dict[str, str]:
         "host": paper.cut_middle(clean(row.run.host), _MOST["host"]),
         "node": f"{row.node} of {len(row.nodes)}" if row.nodes else "",
         "verdict": f"{VERDICT_LOOKS[row.verdict][0]} {row.verdict}",
-        "stage": "" if row.verdict is Verdict.READY else (row.stage or ""),
+        "stage": _say_stage(row),
         "up": render_duration(row.up_s) if row.up_s is not None else "ended" if ended else "–",
         "port": str(row.port) if row.port is not None else "",
         "engine": clean(row.engine or ""),
@@ -145,6 +145,13 @@ def _cells(row: RunRow, paper: Paper) -> dict[str, str]:
         "hooks": f"{len(row.hook_failures)} failed" if row.hook_failures else "",
         "cause": paper.cut(clean(row.cause or ""), _MOST["cause"]),
     }
+
+
+def _say_stage(row: RunRow) -> str:
+    if row.verdict is Verdict.READY:
+        return ""
+    is_claimed = row.verdict is Verdict.LOADING and row.stage in (Stage.READY, Stage.SERVING)
+    return "says ready" if is_claimed else (row.stage or "")
 
 
 def _number_names(cells: list[dict[str, str]]) -> list[dict[str, str]]:

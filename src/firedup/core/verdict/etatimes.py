@@ -20,9 +20,12 @@ def times_of(snapshot: Snapshot) -> StartTimes | None:
 
 
 def ready_after_s(snapshot: Snapshot) -> float | None:
-    """How long the start took until it was proved ready; where nobody asked, by its own log."""
+    """How long the start took until it was proved ready; where nobody asked, by its own log.
+
+    None for a server that was asked and did not show what its log says.
+    """
     span = _span_of(snapshot.explanation, Stage.READY)
-    if snapshot.ready_after_s is not None or span is None:
+    if snapshot.ready_after_s is not None or span is None or snapshot.is_refuted:
         return snapshot.ready_after_s
     began_s = _began_s(snapshot, span)
     return None if began_s is None else max(0.0, began_s)

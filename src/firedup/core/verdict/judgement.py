@@ -150,9 +150,12 @@ class Judgement:
 
     def _served_s(self) -> float | None:
         ground = self.ground
+        ready = ground.reader.startup.ready_at
+        if ground.readiness.is_refuted(ready):
+            return None
         loss, exited = ground.loss(), ground.outside.exited
         end_ns = loss.gone_ns if loss else exited.at_ns if exited else ground.now_ns
-        return measure_service(ground.reader.startup.ready_at, end_ns, ground.reader.last_stamp_ns)
+        return measure_service(ready, end_ns, ground.reader.last_stamp_ns)
 
     def _confidence(self, verdict: Verdict, cause: Cause | None, facts: Facts) -> float:
         match verdict:

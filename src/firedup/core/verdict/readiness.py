@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from firedup.core.event import Health, PortOwner, Token
 from firedup.core.model import Checks, Ownership, ServerSpec, Stage
+from firedup.core.verdict.startup import Moment
 
 
 @dataclass(slots=True)
@@ -61,6 +62,21 @@ class Readiness:
         if token is None or token.has_answered or token.is_skipped:
             return None
         return token.error or "no token came"
+
+    def is_refuted(self, ready: Moment | None) -> bool:
+        """Whether it was asked since its log said that it is ready, and has never shown it.
+
+        `ready` is when the log said so, None when it did not. What was asked before counts for
+        nothing: a server that still loads answers nobody.
+        """
+        if ready is None or self.spec.port is None:
+            return False
+        since_ns = ready.host_ns or 0
+        health, owner, token = self.health, self.owner, self.token
+        has_no_health = health is not None and not self.has_answered and health.at_ns >= since_ns
+        is_foreign = owner is not None and owner.owner is Ownership.NO and owner.at_ns >= since_ns
+        has_no_token = token is not None and self.refusal is not None and token.at_ns >= since_ns
+        return has_no_health or is_foreign or (has_no_token and not self.has_generated)
 
     def is_proven(self, *, log_ready: bool) -> bool:
         """Whether this server is ready beyond its own words.
