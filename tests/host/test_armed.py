@@ -106,7 +106,7 @@ async def test_spawned_and_forked_children_tell_beside_the_users_own_sitecustomi
         assert found[pid].by == "faulthandler"
         assert f"in hang_{name}\n" in found[pid].text
         assert found[pid].text.count("most recent call first") == 1
-        assert found[pid].why_not == "py-spy says: Error: it is blind"
+        assert found[pid].why_not == "py-spy says: it is blind"
         assert (server.folder / "stacks" / f"{pid}.txt").stat().st_mode & 0o777 == 0o600
     assert all(map(is_running, pids))
     assert server.words["main"][3] == "sitecustomize"

@@ -119,6 +119,8 @@ def ask_by_signal(pid: int, starttime: int, until_s: float) -> "tuple[str, str]"
         return "", f"it is not armed: it catches signal {ARM_SIGNAL} with another handler"
     try:
         begin = os.fstat(file).st_size
+        if time.monotonic() >= until_s:
+            return "", "no time was left to ask it by a signal"
         # The last look before the signal: exec would have taken the handler away.
         if not is_alive(pid, starttime) or not _catches(read_status(pid)):
             return "", "it ended, or became another program"

@@ -18,6 +18,7 @@ _NAME = "py-spy"
 _DUMP_BYTES = 65536
 _COMPLAINT_BYTES = 4096
 _TRIES = 3  # what is read without stopping the process may be torn
+_FINAL = ("python version", "ermission")  # of complaints that another try would not change
 _LEAVE_S = 1.0
 # Nothing of the agent's own surroundings: a locale for file names, and the tools of the system.
 _ENV = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8"}
@@ -107,6 +108,8 @@ class Spies:
             text, words = self._ask_once(path, pid, until_s)
             if text or self.is_over or time.monotonic() >= until_s:
                 return text, words
+            if any(word in words for word in _FINAL):
+                break
         return "", words
 
     def end(self) -> None:
@@ -147,6 +150,8 @@ class Spies:
         if not is_whole:
             return "", "py-spy did not come to an end in time"
         line = next((line for line in words.decode("utf-8", "replace").split("\n") if line), "")
+        if line.startswith("Error: "):
+            line = line[7:]
         return "", f"py-spy says: {line[:300] or 'nothing'}"
 
 

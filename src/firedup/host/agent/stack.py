@@ -6,7 +6,7 @@ import time
 from firedup.host.agent.armed import ask_by_signal
 from firedup.host.agent.ptrace import refuse_tracing
 from firedup.host.agent.pyspy import Spies, find_pyspy, list_own_places, list_places
-from firedup.host.agent.system import boottime_ns
+from firedup.host.agent.system import AgentError, boottime_ns
 from firedup.host.agent.task import see_process
 
 TYPE_CHECKING = False
@@ -29,7 +29,9 @@ def op_stacks(args: "dict[str, Any]", work: "Any") -> "dict[str, Any]":
     a better one. A process that answers nobody costs the others nothing.
     """
     pids = list(dict.fromkeys(int(pid) for pid in args["pids"]))[:_MOST_PIDS]
-    limit_s = min(float(args["limit_s"]), _MOST_S)
+    limit_s = float(args["limit_s"])
+    if not 0 <= limit_s <= _MOST_S:
+        raise AgentError("bad-request", f"a limit of {limit_s} s is not between 0 and {_MOST_S:g}")
     at_ns = boottime_ns()
     taking = Taking(pids, limit_s, is_armed=bool(args.get("armed")))
     work.on_cancel = taking.spies.end
