@@ -11,7 +11,9 @@ from firedup.drafter.case import Case, Samples
 from firedup.drafter.checkpoint import Checkpoint
 from firedup.drafter.facts_draft import draft_facts
 from firedup.drafter.facts_target import target_facts
-from tests.drafter.pairs import harm_of
+from firedup.drafter.judge import judge
+from tests.drafter.pairs import EAGLE3 as HUGGING_FACE
+from tests.drafter.pairs import LLAMA, found, harm_of
 
 TARGET: dict[str, Any] = {
     "general.architecture": "llama",
@@ -66,3 +68,43 @@ def case_of(draft: dict[str, Any], d2t: tuple[int, ...] | None = None, **more: A
 )
 def test_a_gguf_pair_is_told_right_from_wrong(case: Case, ident: str, harm: str | None) -> None:
     assert harm_of(case, ident) == harm
+
+
+def mixed(engine: str | None, *, is_target_gguf: bool) -> Case:
+    names = ("target.gguf", "model.safetensors") if is_target_gguf else ("a.safetensors", "d.gguf")
+    folder = "/models/draft"
+    if is_target_gguf:
+        one = Checkpoint(names[0], "", {}, {}, gguf=TARGET, files=names[:1])
+        other = Checkpoint(folder, "", HUGGING_FACE, {}, files=names[1:])
+    else:
+        one = Checkpoint(folder, "", LLAMA, {}, files=names[:1])
+        other = Checkpoint(names[1], "", {}, {}, gguf=EAGLE3, files=names[1:])
+    return Case(one, other, target_facts(one), draft_facts(other), engine)
+
+
+@pytest.mark.parametrize("is_target_gguf", [True, False])
+def test_a_gguf_file_and_a_folder_are_no_pair_of_llama_cpp(is_target_gguf: bool) -> None:
+    ident = "gguf-beside-safetensors"
+
+    assert harm_of(mixed("llama-cpp", is_target_gguf=is_target_gguf), ident) == "crash"
+    assert harm_of(mixed("vllm", is_target_gguf=is_target_gguf), ident) == "risk"
+    assert harm_of(mixed(None, is_target_gguf=is_target_gguf), ident) == "risk"
+    assert harm_of(case_of(EAGLE3), ident) is None
+
+
+def test_evidence_of_a_gguf_target_names_its_own_file_and_keys() -> None:
+    finding = found(mixed("vllm", is_target_gguf=True), "hidden-size-differs")
+
+    assert finding is not None
+    assert [one.text for one in finding.evidence] == [
+        "/models/draft/config.json: hidden_size is 64",
+        "target.gguf: llama.embedding_length is 192",
+    ]
+
+
+def test_all_evidence_about_a_gguf_target_is_of_the_file() -> None:
+    for engine in ("sglang", "vllm", "llama-cpp"):
+        said = [
+            e.text for one in judge(mixed(engine, is_target_gguf=True))[0] for e in one.evidence
+        ]
+        assert not [text for text in said if "target.gguf/" in text or "num_hidden" in text]

@@ -8,6 +8,19 @@ from firedup.core.checked import Consequence, Harm
 from firedup.core.model import Evidence
 from firedup.drafter.checkpoint import Checkpoint, Tensor
 
+# Keys of config.json, and those of a GGUF file's metadata for a model of some architecture.
+_GGUF_KEYS = {
+    "architectures": ("general.architecture",),
+    "hidden_size": ("{}.embedding_length",),
+    "target_hidden_size": ("{}.target_hidden_size",),
+    "num_hidden_layers": ("{}.block_count",),
+    "vocab_size": ("{}.vocab_size", "tokenizer.ggml.tokens"),
+    "max_position_embeddings": ("{}.context_length",),
+    "rope_theta": ("{}.rope.freq_base",),
+    "num_attention_heads": ("{}.attention.head_count",),
+    "num_key_value_heads": ("{}.attention.head_count_kv",),
+    "kv_lora_rank": ("{}.attention.kv_lora_rank",),
+}
 SHOWN = 4  # of a list; the rest is counted
 
 
@@ -32,7 +45,10 @@ def tensor_evidence(checkpoint: Checkpoint, tensor: Tensor, more: str = "") -> E
 
 
 def config_evidence(checkpoint: Checkpoint, key: str, value: object) -> Evidence:
-    """One key of config.json and its value; None = it is not there, or says nothing of use."""
+    """One key of config.json and its value; None = it is not there, or says nothing of use.
+
+    Of a GGUF file it is the key of its metadata that says the same.
+    """
     if isinstance(value, bool):
         value = str(value).lower()  # as JSON has it
     stored = checkpoint.config.get(key) if value is None else None
@@ -40,7 +56,19 @@ def config_evidence(checkpoint: Checkpoint, key: str, value: object) -> Evidence
         said = f"is {stored!r:.60}, which says nothing"
     else:
         said = "is not there" if value is None else f"is {value}"
-    return Evidence("file", f"{file_of(checkpoint, 'config.json')}: {key} {said}")
+    return Evidence("file", f"{config_of(checkpoint)}: {_key_of(checkpoint, key)} {said}")
+
+
+def config_of(checkpoint: Checkpoint) -> str:
+    """The file that says what the model is: config.json, or the GGUF file itself."""
+    name = checkpoint.files[0] if checkpoint.gguf and checkpoint.files else "config.json"
+    return file_of(checkpoint, name)
+
+
+def _key_of(checkpoint: Checkpoint, key: str) -> str:
+    named = str(checkpoint.gguf.get("general.architecture", "")) if checkpoint.gguf else ""
+    keys = [one.format(named) for one in _GGUF_KEYS.get(key, ())] if named else []
+    return next((one for one in keys if one in checkpoint.gguf), keys[0] if keys else key)
 
 
 def some(items: Iterable[object]) -> str:

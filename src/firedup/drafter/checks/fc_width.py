@@ -27,7 +27,8 @@ def check(case: Case) -> Iterator[CheckFinding]:
     columns = fc.shape[1]
     if columns == streams * width:
         return
-    if (facts.target_hidden or facts.hidden) != width and columns % width:
+    own = facts.target_hidden or facts.hidden
+    if own != width and own and (columns % width or columns == streams * own):
         return  # hidden_size says it
     ids, key = facts.layer_ids, facts.layer_ids_key
     whole = columns % width == 0

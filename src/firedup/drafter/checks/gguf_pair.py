@@ -3,7 +3,8 @@
 llama.cpp ends with a failed assertion when the widths differ, and becomes ready without speculation
 when the vocabularies do. A GGUF file holds target ids in d2t, where safetensors hold offsets: a map
 that was copied without conversion proposes wrong tokens. Three layers of the target are read; the
-converter writes 2, L/2 and L-3 whatever the drafter's config says.
+converter writes 2, L/2 and L-3 whatever the drafter's config says. llama.cpp loads nothing but GGUF
+files, for the target and for the drafter alike.
 """
 
 from __future__ import annotations
@@ -15,9 +16,11 @@ from firedup.core.model import Evidence
 from firedup.drafter.case import Case
 from firedup.drafter.config import whole
 from firedup.drafter.consequence import consequences
+from firedup.drafter.tell import file_of, llama_cpp, sglang, vllm
 from firedup.drafter.vocabmap import read_ids
 
 IDS = {
+    "gguf-beside-safetensors": "One of the two is a GGUF file, the other is not.",
     "gguf-other-target": "The file was made for a target of other width or fewer layers.",
     "gguf-streams-not-three": "The file does not name three different layers of the target.",
     "gguf-vocabulary-differs": "Target and drafter have different vocabularies.",
@@ -28,6 +31,7 @@ IDS = {
 
 def check(case: Case) -> Iterator[CheckFinding]:
     """Compare the two headers, and the map."""
+    yield from _forms(case)
     if not case.draft.gguf:
         return
     if case.draft_facts.kind == "eagle3":
@@ -35,6 +39,30 @@ def check(case: Case) -> Iterator[CheckFinding]:
         yield from _map(case)
     elif case.target.gguf:
         yield from _vocabulary(case)
+
+
+def _forms(case: Case) -> Iterator[CheckFinding]:
+    is_gguf = [bool(one.gguf) for one in (case.target, case.draft)]
+    if all(is_gguf) or not any(is_gguf) or not (case.target.files and case.draft.files):
+        return
+    other, whose = (case.draft, "drafter") if is_gguf[0] else (case.target, "target")
+    text = "not known to load a pair of a GGUF file and a folder"
+    # Without an engine it need not be llama.cpp that is meant.
+    harm = Harm.CRASH if case.engine == "llama-cpp" else Harm.RISK
+    yield CheckFinding(
+        "gguf-beside-safetensors",
+        harm,
+        "draft" if is_gguf[0] else "target",
+        f"The {whose} is no GGUF file, the other of the two is.",
+        (Evidence("file", f"{file_of(other, other.files[0])}: safetensors"),),
+        (
+            llama_cpp(harm, "invalid magic characters: …, expected 'GGUF'"),
+            sglang(Harm.RISK, text),
+            vllm(Harm.RISK, text),
+        ),
+        f"Convert the {whose} to GGUF for llama.cpp, or check the files that the other engine"
+        " will load.",
+    )
 
 
 def _target(case: Case) -> Iterator[CheckFinding]:

@@ -15,7 +15,7 @@ from firedup.core.model import Evidence
 from firedup.drafter.case import Case
 from firedup.drafter.config import inner, text
 from firedup.drafter.names import can_be_same, family_of, model_name
-from firedup.drafter.tell import everywhere, file_of
+from firedup.drafter.tell import config_of, everywhere
 
 ID = "made-for-another-target"
 
@@ -37,9 +37,7 @@ def check(case: Case) -> Iterator[CheckFinding]:
         evidence.append(Evidence("file", f"{case.draft.path}: made for {made_for}"))
     if named:
         evidence.append(Evidence("file", f"{case.draft.path}: made for the architecture {named}"))
-    evidence.append(
-        Evidence("file", f"{file_of(case.target, 'config.json')}: {target}, {actual or 'unknown'}")
-    )
+    evidence.append(Evidence("file", f"{config_of(case.target)}: {target}, {actual or 'unknown'}"))
     families = {family_of(model_name(made_for or "")), family_of(target)}
     is_kin = len(families) == 1 and None not in families
     text_of = "accepts what two models have in common: 1.5 to 1.6 instead of about 3"

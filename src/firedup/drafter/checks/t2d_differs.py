@@ -38,7 +38,14 @@ def check(case: Case) -> Iterator[CheckFinding]:
         evidence.append(Evidence("file", f"marked, but not in d2t: {some(more)}"))
     if fewer := sorted(led - said):
         evidence.append(Evidence("file", f"in d2t, but not marked: {some(fewer)}"))
-    share = len(led & said) / max(1, len(led))
+    if led == said:
+        size = tensor.shape[0] if tensor.shape else 0
+        message = f"t2d is of {size:,} tokens, the target has {vocab:,}."
+    else:
+        share = len(led & said) / max(1, len(led))
+        message = (
+            f"t2d and d2t are of different maps: they have {share:.0%} of the tokens in common."
+        )
     samples = case.samples
     fit = similarity_of_structure(samples.draft_head, samples.target_head, d2t, vocab)
     is_proven = fit is not None and fit >= LIKELY and rows_of(case) == len(d2t)
@@ -48,7 +55,7 @@ def check(case: Case) -> Iterator[CheckFinding]:
         ID,
         Harm.RISK,
         "draft",
-        f"t2d and d2t are of different maps: they have {share:.0%} of the tokens in common.",
+        message,
         tuple(evidence),
         everywhere(Harm.RISK, "does not read t2d; one of the two maps is not this head's"),
         "The head's rows speak for d2t; --fix makes t2d of it."
