@@ -16,7 +16,10 @@ SECTIONS = (
     ("Where", ("host", "nodes_file", "nodes", "node", "head", "lost_after_s")),
     (
         "Launch",
-        ("name", "cwd", "env", "env_files", "setup", "login", "log", "force", "no_wait"),
+        (
+            *("name", "cwd", "env", "env_files", "setup", "login", "log", "arms_stacks"),
+            *("force", "no_wait"),
+        ),
     ),
     ("Compose the command", ("target", "draft", "tp", "port", "bind")),
     (
