@@ -153,6 +153,16 @@ def test_what_the_kernel_does_is_told_of_one_that_nothing_can_wake() -> None:
     assert group.frames[0] == Frame("read", "loader.py", 3)
 
 
+def test_what_the_kernel_does_stands_in_where_no_call_is_known() -> None:
+    kernel = "thread 1 (python): state S, in hrtimer_nanosleep\n"
+    text = 'Thread 1 (idle): "MainThread"\n    read (loader.py:3)\n'
+    member = StackMember("TP0", 1, "S", "py-spy")
+
+    (group,) = group_stacks([read_stack(member, text, is_rank=True, kernel=kernel)], find_wait)
+
+    assert (group.meaning, group.at, group.frames[0].line) == ("sleeps", None, 3)
+
+
 def test_a_process_without_any_stack_is_shown_with_the_reason() -> None:
     mute = read_stack(StackMember("TP0", 1), "", is_rank=True, why_not="ptrace is refused")
 
@@ -185,7 +195,7 @@ def test_stacks_of_several_nodes_are_compared_as_those_of_one_run() -> None:
 
     assert joined is not None
     assert seen(joined.groups) == [("box1 TP0 box1 TP1 box2 TP2", False), ("box2 TP3", True)]
-    assert (joined.at_ns, joined.path) == (1, "a")
+    assert (joined.at_ns, joined.path) == (1, "box1:a")
 
 
 def test_nodes_without_stacks_have_none_together() -> None:

@@ -104,6 +104,7 @@ def test_every_event_of_the_core_has_a_kind() -> None:
         "noted",
         "port-owner",
         "sample",
+        "stacks-taken",
         "stop-asked",
         "token",
     ]

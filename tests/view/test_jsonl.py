@@ -5,6 +5,7 @@ from dataclasses import replace
 from firedup.core.forecast import Eta, Forecast
 from firedup.core.link import LinkState
 from firedup.core.model import Evidence, Finding, Severity, Stage, State, Verdict
+from firedup.core.stack import Stacks
 from firedup.view.jsonl import JsonLines
 from tests.view import story
 from tests.view.test_record import documented, documented_events
@@ -125,6 +126,8 @@ def test_every_key_of_every_event_is_documented():
     lines += view.feed(replace(later(story.loading(), 25), eta=Eta(ready=Forecast(12.0))))
     lines += view.feed(later(story.ready(), 500)) + view.feed(later(story.stalled(), 600))
     lines += view.feed(without_link(601)) + view.feed(later(story.stalled(), 602))
+    told = replace(story.stalled().explanation, stacks=Stacks(1))
+    lines += view.feed(replace(later(story.stalled(), 603), explanation=told))
     events = [json.loads(line) for line in lines]
     head = documented("event")
     own = documented_events("`firedup run`, `watch`, `attach` and `restart --json`")

@@ -20,6 +20,7 @@ SECTIONS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
             ("ps", "list the runs"),
             ("history", "list earlier starts and their times, or what changed between two"),
             ("logs", "print the log of a run, or follow it"),
+            ("stacks", "show what all ranks of a server do now, equal stacks together"),
             ("tunnel", "give other programs here a port that leads to a server"),
             ("explain", "say what a log tells: verdict, stages, cause and remedy"),
         ),

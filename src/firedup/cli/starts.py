@@ -119,6 +119,8 @@ def _row(run: Run, summary: Summary) -> StartRow:
         summary.ready_after_s,
         summary.served_s,
         summary.stages,
+        summary.odd,
+        summary.stall,
     )
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from firedup.core.error import HostError
 from firedup.core.event import Event, LogData
-from firedup.core.model import Explanation, Snapshot, Stage, Verdict
+from firedup.core.model import Explanation, Severity, Snapshot, Stage, Verdict
 from firedup.core.verdict.etatimes import ready_after_s, stage_times
 from firedup.host.base import OperationError
 from firedup.host.file import append_file
@@ -115,6 +115,8 @@ def make_output(snapshot: Snapshot) -> dict[str, object]:
         "version": explanation.version,
         "cause": cause.failure if cause else None,
         "line": cause.line[:300] if cause else None,
+        "odd": odd_members(explanation),
+        "stall": stall_that_ended(explanation),
         "acceptance_length": snapshot.acceptance.length if snapshot.acceptance else None,
         "ready_after_s": _round(ready_after_s(snapshot)),
         "served_s": _round(explanation.served_s),
@@ -123,6 +125,19 @@ def make_output(snapshot: Snapshot) -> dict[str, object]:
             for time in stage_times(snapshot)
         ],
     }
+
+
+def odd_members(explanation: Explanation) -> list[str]:
+    """The processes whose stacks stand apart, by name."""
+    odd = explanation.stacks.odd if explanation.stacks is not None else ()
+    return [member.name for group in odd for member in group.members]
+
+
+def stall_that_ended(explanation: Explanation) -> str | None:
+    """The finding for which firedup stopped the server by itself; None where it did not."""
+    if explanation.verdict is not Verdict.STALLED or not explanation.exited:
+        return None
+    return next((f.id for f in explanation.findings if f.severity is Severity.SEVERE), None)
 
 
 def _round(seconds: float | None) -> float | None:

@@ -47,6 +47,7 @@ class Summary:
 
     `ended_ns` is host wall time; `cause` is the failure class; `hook_failures` are sentences.
     `ready_after_s` and `stages` are how long the start took, `served_s` how long it served then.
+    `odd` are the processes whose stacks stood apart.
     """
 
     state: State
@@ -60,6 +61,7 @@ class Summary:
     ready_after_s: float | None = None
     served_s: float | None = None
     stages: tuple[StageTime, ...] = ()
+    odd: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +76,7 @@ class _Output:
     ready_after_s: float | None = None
     served_s: float | None = None
     stages: tuple[StageTime, ...] | None = None  # None: it does not say
+    odd: tuple[str, ...] = ()
 
 
 async def summarise_runs(
@@ -149,6 +152,7 @@ def _summary(
         ready_after_s=output.ready_after_s,
         served_s=output.served_s,
         stages=output.stages or (),
+        odd=output.odd,
     )
 
 
@@ -183,6 +187,7 @@ def _parse(value: Mapping[str, Any]) -> _Output:
         value.get("ready_after_s"),
         value.get("served_s"),
         times_of(value["stages"]) if "stages" in value else None,
+        tuple(str(name) for name in value.get("odd", ())),
     )
 
 

@@ -7,6 +7,7 @@ from datetime import tzinfo
 from firedup.core.model import Snapshot, Verdict
 from firedup.view.quantity import render_clock
 from firedup.view.redact import clean_start, printable_block, redact
+from firedup.view.stack import render_groups
 
 _SECOND_NS = 1_000_000_000
 _ENDINGS = {
@@ -53,7 +54,8 @@ class Classic:
         is_ending = verdict is Verdict.READY or snapshot.is_final
         if is_ending and verdict in _ENDINGS:
             self._has_ended = True
-            return (f"{_ENDINGS[verdict]} at {time}",)
+            stacks = snapshot.explanation.stacks
+            return (f"{_ENDINGS[verdict]} at {time}", *(render_groups(stacks) if stacks else ()))
         if self._due_ns is None:
             self._due_ns = snapshot.now_ns + self._every_ns
         if snapshot.now_ns < self._due_ns:

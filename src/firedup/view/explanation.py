@@ -18,6 +18,7 @@ from firedup.view.quantity import (
     render_percent,
 )
 from firedup.view.redact import clean
+from firedup.view.stack import render_stacks
 
 _ENDS = (Verdict.CRASHED, Verdict.STOPPED)
 _MOST_NOTES = 12
@@ -59,6 +60,7 @@ def render_explanation(
     lines += render_section("what followed", followed, paper)
     findings = render_findings(explanation.findings, paper, has_all=has_all)
     lines += render_section("findings", findings, paper)
+    lines += render_stacks(explanation.stacks, paper, zone=zone, has_all=has_all)
     lines += render_section("gauges in the log", render_gauges(explanation.gauges, paper), paper)
     lines += render_section(
         "notes", render_notes(explanation, paper, most=most if has_all else _MOST_NOTES), paper

@@ -27,6 +27,8 @@ _LEAST_S = 0.05
 class StartRow:
     """One start: what was concluded, and how long it took; `cause` is the failure class.
 
+    `odd` are the processes whose stacks stood apart when it stood still, `stall` is the finding
+    for which firedup stopped it by itself.
     `started_ns` is host wall time. `verdict` None: nothing is known of it yet.
     """
 
@@ -41,6 +43,8 @@ class StartRow:
     ready_after_s: float | None = None
     served_s: float | None = None
     stages: tuple[StageTime, ...] = ()
+    odd: tuple[str, ...] = ()
+    stall: str | None = None
 
 
 def render_history(rows: Sequence[StartRow], paper: Paper, *, zone: tzinfo | None = None) -> str:
@@ -114,6 +118,8 @@ def record_start(row: StartRow) -> dict[str, object]:
         "verdict": word_of(row.verdict),
         "stage": word_of(row.stage),
         "cause": row.cause,
+        "odd": list(row.odd),
+        "stall": row.stall,
         "started": render_rfc3339(row.started_ns),
         "clock": "host",
         "ready_after_s": round_s(row.ready_after_s),
@@ -140,7 +146,7 @@ def _cells(row: StartRow, paper: Paper, zone: tzinfo | None) -> dict[str, str]:
         "verdict": looks,
         "ready after": "" if row.ready_after_s is None else render_duration(row.ready_after_s),
         "slowest stages": ", ".join(slow),
-        "cause": clean(row.cause or ""),
+        "cause": clean(row.cause or _say_stall(row)),
         "model": paper.cut_middle(clean((row.model or "").rstrip("/").split("/")[-1]), 32),
     }
 
@@ -167,8 +173,16 @@ def _say_start(row: StartRow) -> str:
     if row.ready_after_s is not None:
         return f"{name}: ready after {render_duration(row.ready_after_s)}"
     at = f" in {row.stage}" if row.stage else ""
-    cause = f", {clean(row.cause)}" if row.cause else ""
+    cause = clean(row.cause or _say_stall(row))
+    cause = cause and f", {cause}"
     return f"{name}: {row.verdict or 'no verdict'}{at}{cause}"
+
+
+def _say_stall(row: StartRow) -> str:
+    """Who stood apart when it stood still, and whether firedup stopped it for that."""
+    more = f" and {len(row.odd) - 2} more" if len(row.odd) > 2 else ""
+    said = [f"{' '.join(row.odd[:2])}{more} stood apart"] if row.odd else []
+    return ", ".join([*said, *filter(None, (say_stall_stop(row.stall),))])
 
 
 def _took(seconds: float | None) -> str:

@@ -17,6 +17,7 @@ from firedup.view.record import (
     round_s,
 )
 from firedup.view.result import record_acceptance, record_checks, record_result
+from firedup.view.stack import record_stacks
 from firedup.view.step import Step, Steps
 
 DECISIVE = frozenset(Verdict) - {Verdict.LOADING, Verdict.UNKNOWN}
@@ -43,6 +44,7 @@ class JsonLines:
         self._ranks: dict[str, tuple[Stage, bool]] = {}
         self._checks: dict[str, object] = {}
         self._findings: set[tuple[str, str]] = set()
+        self._stacks_ns: int | None = None
         self._verdict: Verdict | None = None
         self._is_diagnosed = False
 
@@ -57,6 +59,7 @@ class JsonLines:
             *(("node", record_node(node)) for node in self._nodes.feed(snapshot)),
             *self._check_events(snapshot),
             *self._finding_events(snapshot),
+            *self._stacks_events(snapshot),
             *self._verdict_events(snapshot),
         ]
         if events or self._said_ns is None:
@@ -135,6 +138,13 @@ class JsonLines:
         new = [f for f in snapshot.explanation.findings if name_finding(f) not in self._findings]
         self._findings.update(name_finding(finding) for finding in new)
         return [("finding", record_finding(finding)) for finding in new]
+
+    def _stacks_events(self, snapshot: Snapshot) -> list[tuple[str, dict[str, object]]]:
+        stacks = snapshot.explanation.stacks
+        if stacks is None or stacks.at_ns == self._stacks_ns:
+            return []
+        self._stacks_ns = stacks.at_ns
+        return [("stacks", {"stacks": record_stacks(stacks)})]
 
     def _verdict_events(self, snapshot: Snapshot) -> list[tuple[str, dict[str, object]]]:
         events: list[tuple[str, dict[str, object]]] = []

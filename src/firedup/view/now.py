@@ -22,6 +22,7 @@ from firedup.view.phrase import (
     say_wait,
 )
 from firedup.view.quantity import render_duration
+from firedup.view.stack import say_stacks
 
 _LONG_QUIET_S = 60.0
 _IN_FULL = ("waits for", "ready", "log")  # what needs its label to be understood
@@ -41,10 +42,12 @@ def render_now(
     is_busy = (pace.cpu_cores or 0.0) >= IDLE_CORES or bool(pace.read_bytes_per_s)
     if quiet and is_busy:
         quiet += ", while its processes work"
+    stacks = snapshot.explanation.stacks
     facts = (
         ("cause", say_cause(snapshot), "red"),
         ("", say_link(snapshot.link) if snapshot.link else say_state(snapshot), "yellow"),
         ("nodes", say_nodes(snapshot), ""),
+        ("stacks", say_stacks(stacks) if stacks else "", "yellow"),
         ("ranks", say_ranks(snapshot) if ranks is None else ranks, ""),
         ("waits for", say_wait(snapshot), ""),
         ("ready", say_eta(snapshot), ""),

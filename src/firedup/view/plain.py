@@ -30,6 +30,7 @@ from firedup.view.phrase import (
 )
 from firedup.view.quantity import render_clock, render_duration, render_offset
 from firedup.view.redact import clean
+from firedup.view.stack import say_stacks
 from firedup.view.statement import render_statement
 from firedup.view.step import Step, Steps
 
@@ -71,6 +72,7 @@ class Plain:
         self._verdict = Verdict.LOADING
         self._state: State | None = None
         self._findings: set[tuple[str, str]] = set()
+        self._stacks_ns: int | None = None
         self._is_past = False  # it was over before the first look
         self._dated_ns: int | None = None  # the host's boottime of the line before
 
@@ -98,6 +100,7 @@ class Plain:
                     *self._gap.feed(snapshot),
                     *(f"node {clean(n.label)}: {say_node(n)}" for n in self._nodes.feed(snapshot)),
                     *self._new_findings(snapshot),
+                    *self._new_stacks(snapshot),
                 )
             ),
             *(
@@ -214,6 +217,14 @@ class Plain:
             for finding in new
             if finding.severity is not Severity.NOTE  # the final statement has them all
         ]
+
+    def _new_stacks(self, snapshot: Snapshot) -> list[str]:
+        stacks = snapshot.explanation.stacks
+        if stacks is None or stacks.at_ns == self._stacks_ns:
+            return []
+        self._stacks_ns = stacks.at_ns
+        said = say_stacks(stacks)
+        return [f"stacks: {said}"] if said else []
 
     def _verdict_change(self, snapshot: Snapshot) -> list[str]:
         verdict = snapshot.explanation.verdict

@@ -19,6 +19,7 @@ from firedup.core.model import (
 from firedup.view.comparison import record_comparison
 from firedup.view.quantity import render_rfc3339
 from firedup.view.redact import printable_block, redact
+from firedup.view.stack import record_stacks
 
 SCHEMA = 1
 
@@ -68,6 +69,7 @@ def record_explanation(explanation: Explanation, *, path: str | None = None) -> 
         "gauges": [_gauge(gauge) for gauge in explanation.gauges],
         "tail": list(explanation.tail),
         "since_good": record_comparison(explanation.since_good),
+        "stacks": record_stacks(explanation.stacks),
     }
 
 

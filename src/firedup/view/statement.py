@@ -28,6 +28,7 @@ from firedup.view.phrase import (
 )
 from firedup.view.quantity import render_duration, render_figure
 from firedup.view.redact import clean
+from firedup.view.stack import render_stacks
 
 # A server that has only just come up has not served yet.
 SERVED_FROM_S = 60.0
@@ -57,6 +58,8 @@ def render_statement(snapshot: Snapshot, paper: Paper) -> str:
     followed = render_followed(explanation.followed, paper, cause=explanation.cause)
     lines += render_section("what followed", followed, paper)
     lines += render_section("findings", render_findings(explanation.findings, paper), paper)
+    host = snapshot.run.host if snapshot.run and not snapshot.nodes else "local"
+    lines += render_stacks(explanation.stacks, paper, host=host)
     lines += render_section("notes", render_notes(explanation, paper), paper)
     lines += render_way_out(explanation, paper)
     lines += _hints(snapshot, paper)
@@ -99,7 +102,7 @@ def _seen(snapshot: Snapshot, paper: Paper) -> list[str]:
     explanation = snapshot.explanation
     is_loading = explanation.verdict is Verdict.LOADING
     is_over = explanation.verdict is Verdict.UNKNOWN and snapshot.is_final
-    if explanation.verdict in (Verdict.CRASHED, Verdict.STOPPED):
+    if explanation.verdict in (Verdict.CRASHED, Verdict.STOPPED) or explanation.exited:
         end = say_exit(snapshot) if snapshot.state is State.EXITED else say_state(snapshot)
         if not end and explanation.exited is False:
             end = "has not ended yet"

@@ -39,7 +39,7 @@ def tell_no_token(readiness: Readiness, refusal: str) -> Finding:
         message,
         tuple(evidence),
         "Read what the server says to this request; when it says nothing, take the stacks"
-        " of its processes (py-spy dump) before stopping it.",
+        " of its processes (firedup stacks) before stopping it.",
     )
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
+from firedup.core.event import StopAsked
 from firedup.core.model import Cause, Evidence, Finding, Progress, Severity, Stage, Verdict
 from firedup.core.rule import Role
 from firedup.core.verdict.hold import Stall
@@ -26,6 +28,13 @@ def tell_stall(stall: Stall | None) -> Iterator[Finding]:
     """What the samples of a server's processes show, where they do not go on."""
     if stall is not None:
         yield Finding(stall.finding, Severity.SEVERE, stall.message, stall.evidence, stall.remedy)
+
+
+def tell_stall_stop(stop: StopAsked | None) -> Iterator[Finding]:
+    """What stood still when firedup stopped the server for that by itself."""
+    if stop is not None and (stall := stop.stall) is not None:
+        said = f"firedup stopped the server ({stop.by}), since it was stalled. {stall.message}"
+        yield replace(stall, message=said)
 
 
 def tell_quiet(
@@ -64,7 +73,7 @@ def tell_missing(missing: Missing, verdict: Verdict) -> Finding:
         missing.evidence,
         None
         if is_plain
-        else "Look at the last lines and the stack (py-spy dump) of what is missing, and at its"
+        else "Look at the last lines and the stack (firedup stacks) of what is missing, and at its"
         " GPU and node: the fault is there, and the others only wait.",
     )
 
@@ -90,7 +99,7 @@ def tell_last_progress(
         Severity.SEVERE if is_stalled else Severity.NOTE,
         f"The last progress was in {place}; {since}, and {may}.",
         silence.evidence,
-        "Take the stacks of the ranks (py-spy dump) and compare them."
+        "Take the stacks of the ranks (firedup stacks compares them)."
         if is_stalled
         else "Whether it still works, its processes tell: firedup watch LOG on its host.",
     )

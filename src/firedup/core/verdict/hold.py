@@ -12,7 +12,7 @@ from firedup.core.verdict.patience import RANK_READ_BYTES, Patience
 
 _NS = 1_000_000_000
 _MOST_TOLD = 4  # members whose doings are evidence
-_STACKS = "Take the stacks of the ranks (py-spy dump) before stopping the server."
+_STACKS = "Look at the stacks of the ranks (firedup stacks takes them) before stopping the server."
 
 
 @dataclass(frozen=True, slots=True)

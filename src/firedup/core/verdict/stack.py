@@ -84,7 +84,8 @@ def group_stacks(stacks: Sequence[ProcessStack], knows: Knows) -> tuple[StackGro
 def join_stacks(nodes: Sequence[tuple[str, Stacks | None]]) -> Stacks | None:
     """The stacks of several nodes as those of one run; each has its label.
 
-    The moment and the file are those of the first node that has any.
+    The moment and the file (which the label says where to look for) are those of the first node
+    that has any.
     """
     known = [(label, stacks) for label, stacks in nodes if stacks is not None]
     if len(known) < 2:
@@ -100,7 +101,8 @@ def join_stacks(nodes: Sequence[tuple[str, Stacks | None]]) -> Stacks | None:
     odd = _find_odd(groups)
     groups = [replace(group, is_odd=n in odd) for n, group in enumerate(groups)]
     groups = _part(groups, [group.frames for group in groups])
-    return replace(known[0][1], groups=tuple(groups[:MOST_GROUPS]))
+    label, first = known[0]
+    return replace(_relabel(label, first), groups=tuple(groups[:MOST_GROUPS]))
 
 
 def _relabel(label: str, stacks: Stacks) -> Stacks:
@@ -108,7 +110,8 @@ def _relabel(label: str, stacks: Stacks) -> Stacks:
         members = (replace(one, name=f"{label} {one.name}") for one in group.members)
         return replace(group, members=tuple(members))
 
-    return replace(stacks, groups=tuple(name(group) for group in stacks.groups))
+    path = None if stacks.path is None else f"{label}:{stacks.path}"
+    return replace(stacks, groups=tuple(name(group) for group in stacks.groups), path=path)
 
 
 def tell_wait(frames: Sequence[Frame], knows: Knows) -> tuple[Wait, Frame] | None:
@@ -174,6 +177,8 @@ def _describe(group: list[ProcessStack], knows: Knows) -> StackGroup:
     inner = first.kernel if first.member.state == "D" and first.kernel != frames else ()
     found = tell_wait((*inner, *frames), knows)
     wait, at = found if found is not None else (None, None)
+    if wait is None and (below := tell_wait(first.kernel, knows)) is not None:
+        wait = below[0]  # of a call that the program makes in a language without frames
     if first.is_stopped:
         wait = _STOPPED
     return StackGroup(
