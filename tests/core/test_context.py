@@ -5,7 +5,14 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firedup.core.log.context import SIDE_BYTES, Recent, last_lines, wanted_span, with_context
+from firedup.core.log.context import (
+    SIDE_BYTES,
+    Recent,
+    holds_line,
+    last_lines,
+    wanted_span,
+    with_context,
+)
 from firedup.core.model import Cause, Explanation, Verdict
 
 
@@ -78,3 +85,13 @@ def test_marks_below_code_are_passed_over_beside_a_cause_and_kept_at_the_end() -
 
     assert around(log, log.index(b"boom")) == (("    f(x)",), ("after",))
     assert last_lines(log, 4, is_whole=True)[0] == "    ~^^^"
+
+
+def test_a_line_is_known_again_by_its_place_and_its_text() -> None:
+    log = b"a\n\x1b[31mboom: \xff\x1b[0m \r\nboom\n"
+
+    assert holds_line(log, 2, "boom: \ufffd")
+    assert not holds_line(log, 2, "boom: b")
+    assert not holds_line(log, 0, "boom")
+    assert not holds_line(log, len(log) - 1, "boom")
+    assert not holds_line(b"", 0, "boom")

@@ -14,9 +14,12 @@ from test_resume import Clients, clients, taken
 from workbench import LIMIT_S, RUNS, Site, last_of, story
 
 from firedup.core.event import LogData
+from firedup.core.log.context import last_lines
 from firedup.core.model import Explanation, Verdict
 from firedup.host.run import watch_run as watch_end
 from firedup.profile.pipeline import Pipeline
+from firedup.session.explain import Looking
+from firedup.session.explain_run import explain_run
 from firedup.session.log import read_log
 from firedup.session.registry import Run, find_run
 from firedup.store.event import EventReader, LogRange
@@ -165,6 +168,14 @@ async def test_an_attach_after_rotations_that_nobody_watched_reads_every_byte(
     generations = [b"".join(PARTS)] if mode == "keep" else PARTS
     assert story(replay(site, stage.run, generations)) == story(expected)
     assert b"".join([data async for data in read_log(site.agent, stage.run)]) == b"".join(PARTS)
+    told = await explain_run(site.agent, stage.run, matcher=site.matcher, looking=Looking(1, 99))
+    assert story(told) == story(expected)
+    assert told.cause
+    lines = [text.decode().rstrip() for text in CRASH]
+    at = lines.index(told.cause.line)
+    assert told.cause.before == (lines[at - 2],)  # carets and empty lines are passed over
+    assert told.tail == last_lines(b"".join(CRASH), 99, is_whole=True)
+    assert len(told.tail) > PARTS[2].count(b"\n")
 
 
 @pytest.mark.parametrize("mode", ["rename", "copytruncate"])

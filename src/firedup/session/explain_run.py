@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from collections.abc import Callable
+from dataclasses import replace
 
-from firedup.core.event import Begun, Ended
+from firedup.core.log.context import holds_line
 from firedup.core.model import Explanation
 from firedup.core.rule import Matcher
-from firedup.host.file import read_file
 from firedup.host.link import Agent
-from firedup.profile.pipeline import Pipeline
+from firedup.session.clock import HostClock
 from firedup.session.explain import LOOK, Looking, look_again, wanted_spans
-from firedup.session.history import load_history, replay_history
+from firedup.session.history import read_volume
 from firedup.session.registry import Run
-
-_NS = 1_000_000_000
+from firedup.session.replayed import Replayed, replay_run
+from firedup.session.trail import Volume
 
 
 async def explain_run(
@@ -27,35 +27,52 @@ async def explain_run(
 ) -> Explanation:
     """Explain `run` by its log, samples and exit status, as they are now.
 
-    Lines have numbers where the run's log began with the run. Raises HostError when the link is
-    lost.
+    Lines around the cause and at the end are read from whatever the log's generations are called
+    by now. Lines have numbers where the run's log began with the run. Raises HostError when the
+    link is lost.
     """
-    state, launched = run.state, run.manifest.launched
-    at_ns, wall_ns = (launched.boottime_ns, launched.wall_ns) if launched else (0, 0)
-    engine = engine or run.spec.engine
-    pipeline = Pipeline(
-        matcher,
-        year=datetime.fromtimestamp(wall_ns / _NS, UTC).year,
-        engine=engine,
-        run=run.label,
-        counts_lines=state.log_start == 0,
-        log_start=(state.log_start, 0),
-    )
-    pid = state.server.pid if state.server else None
-    limits = tuple(run.manifest.stage_limits.items())
-    begun = Begun(at_ns, wall_ns, run.spec, pid, is_launched=True, log=run.log, stage_limits=limits)
-    pipeline.feed(begun)
-    history = await load_history(agent, run.folder, run.log, state.log_start, pid=pid)
-    async for event in replay_history(agent, run.log, history):
-        at_ns = event.at_ns
-        pipeline.feed(event)
-    pipeline.feed(state.exit.event if state.exit is not None else Ended(at_ns))
-    explanation = pipeline.snapshot().explanation
-    generation, size = pipeline.log_position
-    if generation:  # what the offsets are of was moved away
-        return explanation
-    pieces = {
-        (at, length): await read_file(agent, run.log, offset=at, length=length)
-        for at, length in wanted_spans(explanation, size, looking)
-    }
-    return look_again(explanation, size, lambda at, length: pieces[at, length], looking)
+    clock = await HostClock.read(agent)
+    found = await replay_run(agent, run, matcher, clock, engine=engine, is_over=True)
+    explanation = await _with_context(agent, run, found, replace(looking, tail=0))
+    return await _with_tail(agent, run, found, replace(looking, context=0), explanation)
+
+
+async def _with_context(agent: Agent, run: Run, found: Replayed, looking: Looking) -> Explanation:
+    """The lines around the cause, from the newest generation that has it where it stood."""
+    explanation = found.snapshot.explanation
+    cause = explanation.cause
+    for start, length in wanted_spans(explanation, found.log_size, looking):
+        for volume in reversed(found.volumes):
+            data = await _read(agent, run, found, volume, start, length)
+            at = cause.offset if cause else None
+            if cause and at is not None and holds_line(data, at - start, cause.line):
+                return look_again(explanation, found.log_size, _given(data), looking)
+    return explanation
+
+
+async def _with_tail(
+    agent: Agent, run: Run, found: Replayed, looking: Looking, explanation: Explanation
+) -> Explanation:
+    """The last lines; where the newest generation has too few, those before it have the rest."""
+    tail: tuple[str, ...] = ()
+    size = found.log_size
+    for number in reversed(range(len(found.volumes))):
+        left = replace(looking, tail=looking.tail - len(tail))
+        for start, length in wanted_spans(explanation, size, left):
+            data = await _read(agent, run, found, found.volumes[number], start, length)
+            tail = (*look_again(explanation, size, _given(data), left).tail, *tail)
+        size = found.volumes[number - 1].end
+    return replace(explanation, tail=tail)
+
+
+def _given(data: bytes) -> Callable[[int, int], bytes]:
+    """A read of the only piece that there is."""
+    return lambda _offset, _length: data
+
+
+async def _read(
+    agent: Agent, run: Run, found: Replayed, volume: Volume, start: int, length: int
+) -> bytes:
+    stop = min(start + length, volume.end)
+    pieces = read_volume(agent, run.log, volume, start, stop, pid=found.pid)
+    return b"".join([piece.data async for piece in pieces])

@@ -6,24 +6,20 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from typing import Any
 
 from firedup.core.error import HostError
-from firedup.core.event import Begun, Exited
 from firedup.core.forecast import StageTime
 from firedup.core.model import Stage, State, Verdict
 from firedup.core.rule import Matcher
-from firedup.core.verdict.ending import RESTARTED
 from firedup.host.file import append_file
 from firedup.host.link import Agent
-from firedup.profile.pipeline import Pipeline
 from firedup.session.clock import HostClock
-from firedup.session.history import load_history, replay_history
 from firedup.session.hookfailure import fetch_hook_failures
 from firedup.session.past import read_outputs, times_of
 from firedup.session.recorder import make_output
 from firedup.session.registry import Run
+from firedup.session.replayed import replay_run
 from firedup.store.event import encode_output
 
 _NS = 1_000_000_000
@@ -195,31 +191,8 @@ async def _judge(
     agent: Agent, make_matcher: Callable[[str | None], Matcher], clock: HostClock, run: Run
 ) -> _Output:
     """Replay what the run's folder holds, and leave the conclusion there for the next time."""
-    launched = run.manifest.launched
-    begun_ns = at_ns = launched.boottime_ns if launched else 0
-    wall_ns = launched.wall_ns if launched else clock.wall_ns()
-    pipeline = Pipeline(
-        make_matcher(run.spec.engine),
-        year=datetime.fromtimestamp(wall_ns / _NS, UTC).year,
-        engine=run.spec.engine,
-        run=run.label,
-    )
-    pid = run.state.server.pid if run.state.server else None
-    pipeline.feed(Begun(at_ns, wall_ns, run.spec, pid, is_launched=True, log=run.log))
-    history = await load_history(agent, run.folder, run.log, run.state.log_start)
-    async for event in replay_history(agent, run.log, history):
-        at_ns = event.at_ns
-        pipeline.feed(event)
-    if run.state.exit is not None:
-        at_ns = run.state.exit.event.at_ns
-        pipeline.feed(run.state.exit.event)
-    elif pid is not None and not run.is_alive and not run.state.is_keeper_alive:
-        has_restarted = run.manifest.boot_id not in (None, agent.hello["boot_id"])
-        at_ns = at_ns if has_restarted else clock.boottime_ns()  # boottime began anew
-        why = RESTARTED if has_restarted else None
-        pipeline.feed(Exited(at_ns, clock.wall_ns(), pid, error=why))
-    snapshot = pipeline.snapshot(at_ns, wall_ns + (at_ns - begun_ns))
-    value = {**make_output(snapshot), "at_ns": clock.boottime_ns()}
+    found = await replay_run(agent, run, make_matcher(run.spec.engine), clock)
+    value = {**make_output(found.snapshot), "at_ns": clock.boottime_ns()}
     output = _parse(value)
     if run.is_alive:  # nothing is settled yet
         return output

@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import replace
 
+from firedup.core.log.line import LIMIT_BYTES
 from firedup.core.log.prefix import parse_prefix, strip_escapes
 from firedup.core.model import Explanation
 
@@ -54,6 +55,13 @@ def wanted_span(explanation: Explanation) -> tuple[int, int] | None:
         return None
     start = max(0, cause.offset - SIDE_BYTES)
     return start, cause.offset - start + SIDE_BYTES
+
+
+def holds_line(data: bytes, at: int, line: str) -> bool:
+    """Whether the record at `data[at:]` is the one that is shown as `line`."""
+    raw = data[at : at + LIMIT_BYTES].partition(b"\n")[0].partition(b"\r")[0]
+    text = strip_escapes(raw.decode("utf-8", "replace")).rstrip()
+    return bool(text) and text.startswith(line.partition("\n")[0][:LINE_CHARS])
 
 
 def with_context(explanation: Explanation, data: bytes, count: int) -> Explanation:
