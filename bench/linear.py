@@ -66,13 +66,19 @@ def main(argv: list[str]) -> Result:
 
 def _draw(path: Path, name: str, sizes: tuple[int, ...], rounds: int, empty_s: float) -> Curve:
     times, peak = [], 0
+    _write(path, name, sizes[0])
+    _explain(path)  # what this log alone needs is compiled, and kept
     for size in sizes:
-        with path.open("wb") as file:
-            file.writelines(make_log(name, size))
+        _write(path, name, size)
         costs = [_explain(path) for _ in range(rounds)]
         times.append(max(0.0, statistics.median(cost.cpu_s for cost in costs) - empty_s))
         peak = max(peak, *(cost.peak_bytes for cost in costs))
     return Curve(name, sizes, tuple(times), peak)
+
+
+def _write(path: Path, name: str, size: int) -> None:
+    with path.open("wb") as file:
+        file.writelines(make_log(name, size))
 
 
 def _explain(path: Path) -> Cost:
