@@ -89,7 +89,7 @@ async def _prepare(
     watch = Watch(agent, pipeline, clock, watching, log=run.log, recorder=recorder)
     watch.contact.run_folder, watch.contact.server_pid = run.folder, begun.pid
     watch.launch = launch_of(manifest)
-    watch.stalls.place = Place(run.folder, conceal=watching.conceal)
+    watch.stalls.place = Place(run.folder, manifest.arms_stacks, watching.conceal)
     pipeline.feed(begun)
     for note in manifest.notes:
         pipeline.feed(Noted(begun.at_ns, note))

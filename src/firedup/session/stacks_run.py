@@ -78,7 +78,8 @@ async def _take_there(
 
 async def _take(agent: Agent, run: Run, conceal: Callable[[str], str]) -> StacksTaken | str:
     members = await _find_crew(agent, run)
-    found = await try_taking(agent, members, Place(run.folder, conceal=conceal))
+    place = Place(run.folder, run.manifest.arms_stacks, conceal)
+    found = await try_taking(agent, members, place)
     if isinstance(found, StacksTaken):
         with contextlib.suppress(OperationError):  # a full disk: what was seen is shown at least
             await append_file(agent, f"{run.folder}/events.jsonl", encode_event(found))
