@@ -78,7 +78,10 @@ def _eagle3(case: Case) -> Expected:
     streams = streams_of(case)
     joined = streams * from_target if from_target else None
     required: dict[str, Shape] = {"fc.weight": (hidden, joined), "norm.weight": (hidden,)}
-    optional: dict[str, Shape] = {"fc.bias": (hidden,), "embed_tokens.weight": (vocab, hidden)}
+    optional: dict[str, Shape] = {"fc.bias": (hidden,)}
+    # The target's embedding is of no use to a drafter of another width.
+    is_narrow = facts.target_hidden == case.target_facts.hidden != hidden
+    (required if is_narrow and facts.target_hidden else optional)["embed_tokens.weight"] = (vocab, hidden)
     for number in range(min(facts.layers or 1, 64)):
         prefix = f"layers.{number}."
         first = 2 * hidden if hidden and not number else hidden

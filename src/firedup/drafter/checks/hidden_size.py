@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from firedup.core.checked import CheckFinding, Harm
+from firedup.core.checked import CheckFinding, Consequence, Harm
 from firedup.drafter.case import Case
+from firedup.drafter.expected import held
 from firedup.drafter.tell import config_evidence, llama_cpp, sglang, vllm
 
 ID = "hidden-size-differs"
@@ -32,9 +33,21 @@ def check(case: Case) -> Iterator[CheckFinding]:
             config_evidence(case.target, "hidden_size", wanted),
         ),
         (
-            sglang(Harm.CRASH, "a matrix shape error at the first draft step"),
-            vllm(Harm.CRASH, "hidden_states and input_embeds must have the same last dimension"),
+            sglang(Harm.CRASH, f"{_MATRIX}, at the first draft step"),
+            *_in_vllm(case),
             llama_cpp(Harm.CRASH, "GGML_ASSERT(ggml_can_repeat(b, a)) and an abort"),
         ),
         "This drafter belongs to another model; use one that was made for this target.",
     )
+
+
+_MATRIX = "RuntimeError: mat1 and mat2 shapes cannot be multiplied"
+
+
+def _in_vllm(case: Case) -> tuple[Consequence, ...]:
+    """Before 0.22 it shares the target's embedding whatever its width, and asserts at start-up."""
+    late = f"becomes ready; the first request ends with {_MATRIX}"
+    if case.draft_facts.kind != "eagle3" or held(case, "embed_tokens.weight") is not None:
+        return (vllm(Harm.CRASH, late),)
+    early = "an AssertionError at start-up: hidden states and embeddings differ in width"
+    return vllm(Harm.CRASH, early, "<0.22"), vllm(Harm.CRASH, late, ">=0.22")

@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from firedup.core.checked import CheckFinding, Harm
+from firedup.core.checked import CheckFinding, Consequence, Harm
 from firedup.core.model import Evidence
 from firedup.drafter.case import Case
+from firedup.drafter.checks.tensor_unknown import BY_KEY, BY_MODULE
 from firedup.drafter.tell import config_evidence, file_of, llama_cpp, sglang, vllm
 
 ID = "layer-count-differs"
@@ -46,11 +47,18 @@ def check(case: Case) -> Iterator[CheckFinding]:
             sglang(Harm.SILENT_LOSS, "passes over the others without a word")
             if is_more
             else sglang(Harm.SILENT_LOSS, "missing layers keep their initial weights"),
-            vllm(Harm.CRASH, "There is no module or parameter named '…'")
-            if is_more
-            else vllm(Harm.SILENT_LOSS, "missing layers keep their initial weights"),
+            *_in_vllm(found, is_more=is_more),
             llama_cpp(Harm.CRASH, "EAGLE-3 drafters have one layer"),
         ),
         f"Set num_hidden_layers to {found}; --fix does it.",
         fixable="num_hidden_layers" in config or "transformer_layer_config" in config,
+    )
+
+
+def _in_vllm(found: int, *, is_more: bool) -> tuple[Consequence, ...]:
+    if not is_more:
+        return (vllm(Harm.SILENT_LOSS, "missing layers keep their initial weights"),)
+    return (
+        vllm(Harm.CRASH, f"KeyError: 'layers.{found - 1}.…'", BY_KEY),
+        vllm(Harm.CRASH, "There is no module or parameter named '…'", BY_MODULE),
     )

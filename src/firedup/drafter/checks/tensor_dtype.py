@@ -6,11 +6,13 @@ numbers, t2d truth values. A d2t of floats is added to row numbers and gives ids
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
-from firedup.core.checked import CheckFinding, Harm
+from firedup.core.checked import CheckFinding, Consequence, Harm
 from firedup.drafter.case import Case
 from firedup.drafter.checkpoint import Tensor
+from firedup.drafter.checks.tensor_unknown import BY_KEY, BY_MODULE
 from firedup.drafter.expected import BENIGN, held
 from firedup.drafter.tell import everywhere, llama_cpp, sglang, some, tensor_evidence, vllm
 
@@ -20,7 +22,9 @@ IDS = {
     "t2d-not-boolean": "t2d does not hold truth values.",
 }
 _FLOATS = frozenset({"BF16", "F16", "F32"})
-_WHOLE = frozenset({"I64", "I32"})
+_WHOLE = frozenset({"I64", "I32", "I16", "I8", "U8", "U16", "U32"})
+_EXACT = frozenset({"F32", "F64"})  # of any token id
+_SCALE = re.compile(r"scale(_inv)?$|[._]scales$")
 
 
 def check(case: Case) -> Iterator[CheckFinding]:
@@ -37,7 +41,9 @@ def check(case: Case) -> Iterator[CheckFinding]:
             (tensor_evidence(case.draft, d2t),),
             (
                 sglang(Harm.CRASH, "indexing with it ends with an error"),
-                vllm(Harm.SILENT_LOSS, "casts it when it loads; fractions are lost"),
+                vllm(Harm.NOTE, "casts it when it loads")
+                if d2t.dtype in _EXACT
+                else vllm(Harm.SILENT_LOSS, "casts it when it loads; great numbers were rounded"),
                 llama_cpp(Harm.CRASH, "the converter refuses it"),
             ),
             "Store d2t as int64 offsets.",
@@ -57,14 +63,30 @@ def check(case: Case) -> Iterator[CheckFinding]:
     if wrong:
         yield CheckFinding(
             "tensor-dtype-wrong",
-            Harm.CRASH,
+            Harm.SILENT_LOSS,
             "draft",
             f"Weights without a quantisation in config.json hold {_kinds(wrong)}:"
             f" {some(tensor.name for tensor in wrong)}.",
             tuple(tensor_evidence(case.draft, tensor) for tensor in wrong[:8]),
-            everywhere(Harm.SILENT_LOSS, "copies the raw numbers into float weights"),
+            _consequences(case, wrong),
             "Export the drafter in BF16, or with the quantization_config that it was made with.",
         )
+
+
+def _consequences(case: Case, wrong: list[Tensor]) -> tuple[Consequence, ...]:
+    """Doubles are rounded; all else is copied as it is, and the scales beside it have no place."""
+    if all(tensor.dtype == "F64" for tensor in wrong):
+        return everywhere(Harm.NOTE, "rounds them when it loads")
+    copies = "copies the stored numbers into float weights"
+    scale = next((t.name for t in case.draft.tensors.values() if _SCALE.search(t.name)), None)
+    if scale is None:
+        return everywhere(Harm.SILENT_LOSS, copies)
+    return (
+        sglang(Harm.SILENT_LOSS, f"{copies}, and passes over their scales"),
+        vllm(Harm.CRASH, f"KeyError: '{scale}'", BY_KEY),
+        vllm(Harm.CRASH, "There is no module or parameter named '…scale'", BY_MODULE),
+        llama_cpp(Harm.CRASH, "the converter cannot map the scales"),
+    )
 
 
 def _is_quantised(case: Case) -> bool:

@@ -68,6 +68,7 @@ def check(case: Case) -> Iterator[CheckFinding]:
 def _consequences(case: Case, missing: tuple[str, ...]) -> tuple[Consequence, ...]:
     starts = "starts without a word; the tensor keeps its initial values"
     facts = case.draft_facts
+    in_vllm: tuple[Consequence, ...]
     if missing == ("lm_head.weight",) and facts.draft_vocab == facts.vocab:
         shared = "takes the target's head"
         return (
@@ -75,9 +76,14 @@ def _consequences(case: Case, missing: tuple[str, ...]) -> tuple[Consequence, ..
             vllm(Harm.NOTE, shared),
             llama_cpp(Harm.NOTE, shared),
         )
+    if "embed_tokens.weight" in missing:  # which is required where the target's is too wide
+        early = "an AssertionError at start-up: hidden states and embeddings differ in width"
+        in_vllm = vllm(Harm.CRASH, early, "<0.22"), vllm(Harm.SILENT_LOSS, starts, ">=0.22")
+    else:
+        in_vllm = (vllm(Harm.SILENT_LOSS, starts),)
     return (
         sglang(Harm.SILENT_LOSS, starts),
-        vllm(Harm.SILENT_LOSS, starts),
+        *in_vllm,
         llama_cpp(Harm.CRASH, "the converter or the loader misses a tensor"),
     )
 

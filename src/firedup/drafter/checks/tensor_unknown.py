@@ -1,8 +1,8 @@
 """The drafter's files hold tensors under names that no engine reads.
 
 SGLang passes over a name that it does not know without a word: what it holds is not used. vLLM ends
-with "There is no module or parameter named". A prefix that a training framework put before every
-name is the usual reason.
+with a KeyError, from 0.25 on with "There is no module or parameter named", and passes over biases
+then. A prefix that a training framework put before every name is the usual reason.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from firedup.drafter.rename import renames_of, unknown_tensors
 from firedup.drafter.tell import llama_cpp, sglang, tensor_evidence, under, vllm
 
 ID = "tensor-unknown"
+# How vLLM loads a drafter: until 0.24 each name is looked up, since then module by module.
+BY_KEY, BY_MODULE = "<0.25", ">=0.25"
 
 
 def check(case: Case) -> Iterator[CheckFinding]:
@@ -41,9 +43,10 @@ def check(case: Case) -> Iterator[CheckFinding]:
             sglang(Harm.NOTE, "reads names with `model.` before them like those without")
             if is_found and len(renames) >= len(unknown)
             else sglang(Harm.SILENT_LOSS, "passes over them without a word"),
-            vllm(Harm.SILENT_LOSS, "drops biases without a word")
+            vllm(Harm.CRASH, f"KeyError: '{unknown[0].name}'", BY_KEY),
+            vllm(Harm.SILENT_LOSS, "drops biases without a word", BY_MODULE)
             if only_biases
-            else vllm(Harm.CRASH, "There is no module or parameter named '…'"),
+            else vllm(Harm.CRASH, "There is no module or parameter named '…'", BY_MODULE),
             llama_cpp(Harm.CRASH, "the converter cannot map the tensor"),
         ),
         "Give the tensors the names that engines read; --fix does it."

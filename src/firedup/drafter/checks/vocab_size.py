@@ -1,8 +1,10 @@
 """The drafter's vocab_size is not the target's.
 
 `vocab_size` of a drafter is the number of the target's tokens, also where its own head is smaller
-(`draft_vocab_size`). vLLM scatters the drafter's logits into a row of that length; a plain draft
-model must share all ids with its target.
+(`draft_vocab_size`). vLLM scatters the drafter's logits into a row of that length, so that an id
+beyond it has no place; a longer row does no harm. Both engines look tokens up in an embedding: of
+one that is shorter than the target's vocabulary the last tokens have no row. A plain draft model
+must share all ids with its target.
 """
 
 from __future__ import annotations
@@ -48,12 +50,20 @@ def _of_head(case: Case, wanted: int, said: int) -> tuple[Consequence, ...]:
     if embed is not None and embed.shape and embed.shape[0] != said:
         text = "the embedding's rows are not vocab_size: an assertion about org_vocab_size"
         return sglang(Harm.CRASH, text), vllm(Harm.CRASH, text)
-    size = "shorter" if said < wanted else "longer"
-    harm = Harm.CRASH if said < wanted else Harm.RISK
-    return (
-        sglang(Harm.RISK, "takes the target's embedding, whose size is not the one configured"),
-        vllm(harm, f"writes draft logits into a row {size} than the target's: index out of range"),
-    )
+    own = "a drafter of another vocabulary proposes what was right there"
+    if said > wanted:
+        harmless = f"has room for more tokens than there are; {own}"
+        return sglang(Harm.RISK, harmless), vllm(Harm.RISK, harmless)
+    ids = targets_of(case)
+    if ids and max(ids) >= said:
+        text = f"index out of range: d2t leads to {max(ids):,}, a row of draft logits has {said:,}"
+        in_vllm = vllm(Harm.CRASH, text)
+    elif embed is not None:
+        text = f"its embedding has no row for a token from {said:,} on: a device-side assert there"
+        in_vllm = vllm(Harm.CRASH, text)
+    else:
+        in_vllm = vllm(Harm.RISK, f"takes the target's embedding; {own}")
+    return sglang(Harm.RISK, f"takes the target's embedding; {own}"), in_vllm
 
 
 def _of_model() -> tuple[Consequence, ...]:
@@ -68,6 +78,12 @@ def _is_config_alone(case: Case, wanted: int) -> bool:
     """Whether every tensor with a row or an entry for each token agrees with the target."""
     sized = [held(case, name) for name in ("embed_tokens.weight", "t2d")]
     lengths = {tensor.shape[0] for tensor in sized if tensor is not None and tensor.shape}
-    ids = case.samples.d2t
-    is_within = ids is None or all(0 <= row + more < wanted for row, more in enumerate(ids))
+    ids = targets_of(case)
+    is_within = ids is None or all(0 <= one < wanted for one in ids)
     return lengths <= {wanted} and is_within and bool(lengths or ids)
+
+
+def targets_of(case: Case) -> tuple[int, ...] | None:
+    """The tokens that d2t leads to, None where it could not be read."""
+    d2t = case.samples.d2t
+    return None if d2t is None else tuple([row + more for row, more in enumerate(d2t)])
