@@ -53,6 +53,17 @@ def test_the_patience_of_the_page_is_that_of_the_program() -> None:
     assert "counts once nothing went on for five seconds" in page
 
 
+def test_the_page_about_stalls_has_the_limits_of_the_program() -> None:
+    page = read("explanation/stalls.md")
+
+    assert f"at most {stacks.MOST_PROCESSES} processes" in page
+    assert f"more than {crew.MATTERS_BYTES >> 20} MiB" in page
+    assert f"{2 * stacks.LIMIT_S:.0f} seconds at the most" in page
+    assert stalltaker.MOST_TAKEN == 3
+    assert "three times in one watch at most" in page
+    assert f"within the first {stack.DEPTH} is told" in page
+
+
 def test_the_request_for_a_token_is_described_as_it_is_made() -> None:
     page = read("explanation/ready.md")
 

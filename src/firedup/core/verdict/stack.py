@@ -13,7 +13,7 @@ from firedup.core.verdict.stacktext import main_thread, parse_stack
 MOST_GROUPS = 12
 MOST_FRAMES = 24
 # So far outwards a frame says what the innermost call is for.
-_DEPTH = 14
+DEPTH = 14
 _STOPPED = Wait("stopped", "is stopped by a signal or a debugger")
 _STOPPED_STATES = ("T", "t")
 
@@ -117,7 +117,7 @@ def _relabel(label: str, stacks: Stacks) -> Stacks:
 def tell_wait(frames: Sequence[Frame], knows: Knows) -> tuple[Wait, Frame] | None:
     """The innermost frame that is known, and what it means; one that is telling comes first."""
     generic = None
-    for frame in frames[:_DEPTH]:
+    for frame in frames[:DEPTH]:
         wait = knows(frame)
         if wait is not None and not wait.is_generic:
             return wait, frame
