@@ -9,8 +9,8 @@ from reader import ROOT
 
 from firedup.cli.run import HOOK_EVENTS
 from firedup.core.model import Stage, Verdict
-from firedup.core.verdict import ground, liveness, patience
-from firedup.session import prober
+from firedup.core.verdict import crew, ground, liveness, patience, stack
+from firedup.session import prober, stacks, stalltaker
 from firedup.session.status import status_of
 
 MINUTES = {180: "three minutes", 300: "five", 600: "ten"}
