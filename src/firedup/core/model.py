@@ -180,8 +180,7 @@ class RankState:
 class Gauge:
     """What the log says about a quantity over time: last, mean, least and greatest of `count`.
 
-    `name`: accept_length, accept_rate, generation_tokens_per_s, …  `is_sampled` when a big file
-    was sampled instead of read in full.
+    `name`: accept_length, accept_rate, …  `is_sampled`: of a big file that was not read in full.
     """
 
     name: str

@@ -8,17 +8,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from firedup.core.stack import KERNEL, Frame, StackGroup, StackMember, Stacks, Wait
+from firedup.core.verdict.apart import STOPPED, call_of, find_odd, part
 from firedup.core.verdict.stacktext import main_thread, parse_stack
 
 MOST_GROUPS = 12
 MOST_FRAMES = 24
 # So far outwards a frame says what the innermost call is for.
 DEPTH = 14
-_STOPPED = Wait("stopped", "is stopped by a signal or a debugger")
+_STOPPED = Wait(STOPPED, "is stopped by a signal or a debugger")
 _STOPPED_STATES = ("T", "t")
 
 Knows = Callable[[Frame], Wait | None]
-_Call = tuple[str, str, int | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +76,9 @@ def group_stacks(stacks: Sequence[ProcessStack], knows: Knows) -> tuple[StackGro
     found = _merge_spinning(_gather(stacks))
     found.sort(key=lambda group: (not group[0].is_rank, -len(group), _natural(group[0])))
     groups = [_describe(group, knows) for group in found]
-    odd = _find_odd(groups)
+    odd = find_odd(groups)
     groups = [replace(group, is_odd=n in odd) for n, group in enumerate(groups)]
-    return tuple(_part(groups, [group[0].frames for group in found]))[:MOST_GROUPS]
+    return tuple(part(groups, [group[0].frames for group in found]))[:MOST_GROUPS]
 
 
 def join_stacks(nodes: Sequence[tuple[str, Stacks | None]]) -> Stacks | None:
@@ -93,16 +93,15 @@ def join_stacks(nodes: Sequence[tuple[str, Stacks | None]]) -> Stacks | None:
     alike: dict[object, StackGroup] = {}
     for label, stacks in known:
         for group in _relabel(label, stacks).groups:
-            key = group.is_rank, group.wait == _STOPPED.id, *map(_call, group.frames)
+            key = group.is_rank, group.wait == STOPPED, *map(call_of, group.frames)
             first = alike.get(key)
             both = (*(first.members if first else ()), *group.members)
             alike[key] = replace(first or group, members=both)
     groups = sorted(alike.values(), key=lambda group: (not group.is_rank, -len(group.members)))
-    odd = _find_odd(groups)
+    odd = find_odd(groups)
     groups = [replace(group, is_odd=n in odd) for n, group in enumerate(groups)]
-    groups = _part(groups, [group.frames for group in groups])
-    label, first = known[0]
-    return replace(_relabel(label, first), groups=tuple(groups[:MOST_GROUPS]))
+    groups = part(groups, [group.frames for group in groups])
+    return replace(_relabel(*known[0]), groups=tuple(groups[:MOST_GROUPS]))
 
 
 def _relabel(label: str, stacks: Stacks) -> Stacks:
@@ -130,7 +129,7 @@ def _gather(stacks: Sequence[ProcessStack]) -> list[list[ProcessStack]]:
     """Processes of equal stacks, those of each group in the order of their names."""
     alike: dict[object, list[ProcessStack]] = defaultdict(list)
     for stack in sorted(stacks, key=_natural):
-        calls = [_call(frame) for frame in stack.frames]
+        calls = [call_of(frame) for frame in stack.frames]
         inner = calls[0][:2] if calls else ()
         alike[stack.is_rank, stack.is_stopped, inner, *calls[1:]].append(stack)
     groups: list[list[ProcessStack]] = []
@@ -165,8 +164,8 @@ def _is_within(inner: ProcessStack, outer: ProcessStack) -> bool:
         return False
     if (inner.is_rank, inner.is_stopped) != (outer.is_rank, outer.is_stopped):
         return False
-    mine = [_call(frame) for frame in inner.frames[-count:]]
-    theirs = [_call(frame) for frame in outer.frames]
+    mine = [call_of(frame) for frame in inner.frames[-count:]]
+    theirs = [call_of(frame) for frame in outer.frames]
     return mine[0][:2] == theirs[0][:2] and mine[1:] == theirs[1:]
 
 
@@ -193,73 +192,6 @@ def _describe(group: list[ProcessStack], knows: Knows) -> StackGroup:
         at=at,
         why_not=next((stack.why_not for stack in group if stack.why_not), ""),
     )
-
-
-def _find_odd(groups: Sequence[StackGroup]) -> frozenset[int]:
-    """The places of the groups of ranks that stand apart.
-
-    They are stopped while others are not; or all others wait for other ranks, and they do not; or
-    they are the fewest while more than half of the ranks agree.
-    """
-    ranks = [n for n, group in enumerate(groups) if group.is_rank]
-    total = sum(len(groups[n].members) for n in ranks)
-
-    def count(places: Sequence[int]) -> int:
-        return sum(len(groups[n].members) for n in places)
-
-    stopped = [n for n in ranks if groups[n].wait == _STOPPED.id]
-    if 0 < len(stopped) < len(ranks):
-        return frozenset(stopped)
-    apart = [n for n in ranks if not groups[n].waits_for_others]
-    is_told = all(not groups[n].is_generic for n in apart)
-    if 0 < len(apart) < len(ranks) and (is_told or 2 * count(apart) <= total):
-        return frozenset(apart)
-    sizes = [len(groups[n].members) for n in ranks]
-    if len(sizes) < 2 or 2 * max(sizes) <= total:
-        return frozenset()
-    return frozenset(n for n in ranks if len(groups[n].members) == min(sizes))
-
-
-def _part(groups: list[StackGroup], stacks: list[tuple[Frame, ...]]) -> list[StackGroup]:
-    """Say of each group of ranks where it parts from the largest that does not stand apart."""
-    model = next((n for n, g in enumerate(groups) if g.is_rank and not g.is_odd), None)
-    if model is None:
-        return groups
-    told = []
-    for place, group in enumerate(groups):
-        if place == model or not group.is_rank:
-            told.append(group)
-            continue
-        own = stacks[place]
-        common = _count_common(own, stacks[model])
-        told.append(
-            replace(
-                group,
-                parts_at=own[-common] if common else None,
-                parts_to=own[-common - 1] if 0 < common < len(own) else None,
-            )
-        )
-    return told
-
-
-def _count_common(one: tuple[Frame, ...], other: tuple[Frame, ...]) -> int:
-    """How many calls two stacks share from the outermost; one that goes on elsewhere is the last.
-
-    Both are then in the same function, at another line of it.
-    """
-    common = 0
-    for mine, theirs in zip(reversed(one), reversed(other), strict=False):
-        if _call(mine)[:2] != _call(theirs)[:2]:
-            break
-        common += 1
-        if mine.line != theirs.line:
-            break
-    return common
-
-
-def _call(frame: Frame) -> _Call:
-    """A frame as it is compared: py-spy puts the class before a name, and shortens paths."""
-    return frame.function.rpartition(".")[2], frame.file.rpartition("/")[2], frame.line
 
 
 def _inner_line(stack: ProcessStack) -> int | None:
