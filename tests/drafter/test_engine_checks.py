@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -218,7 +219,7 @@ def test_ids_of_outputs_are_one_layer_early_in_vllm(
     ],
 )
 def test_layer_ids_must_be_layers_distinct_and_where_they_are_read(
-    more: dict[str, object], layers: int, ident: str, harm: str | None
+    more: dict[str, Any], layers: int, ident: str, harm: str | None
 ) -> None:
     target = {**LLAMA, "num_hidden_layers": layers}
     case = pair(target, engine="sglang", version="0.5.23", **more)
@@ -240,7 +241,8 @@ def test_layer_ids_must_be_layers_distinct_and_where_they_are_read(
 def test_norm_flags_are_honoured_from_some_version_on(
     flag: str, engine: str, version: str | None, harm: str | None
 ) -> None:
-    case = pair(engine=engine, version=version, **{flag: True})
+    flags: dict[str, Any] = {flag: True}
+    case = pair(engine=engine, version=version, **flags)
     assert harm_of(case, "norm-flag-not-honoured") == harm
 
 

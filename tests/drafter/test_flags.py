@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -123,8 +124,8 @@ def test_a_plain_pair_needs_nothing_beside_the_chain() -> None:
 
 
 def test_real_files_are_fitted_for_the_engines_that_serve_them() -> None:
-    asked = {"engine": None, "version": None, "tp": 2, "gpu_gb": None, "host": None}
-    found = fit_asked(TARGET, DRAFT, **asked)  # type: ignore[arg-type]
+    asked: dict[str, Any] = {"engine": None, "version": None, "tp": 2, "gpu_gb": None, "host": None}
+    found = fit_asked(TARGET, DRAFT, **asked)
 
     assert [(one.engine, one.fits) for one in found] == [("sglang", True), ("vllm", True)]
     for one in found:
@@ -135,17 +136,17 @@ def test_real_files_are_fitted_for_the_engines_that_serve_them() -> None:
 
 def test_a_broken_drafter_fits_in_no_engine() -> None:
     target, draft = broken_folders("d2t-ids")
-    asked = {"version": None, "tp": None, "gpu_gb": None, "host": None}
-    (one,) = fit_asked(str(target), str(draft), engine="sglang", **asked)  # type: ignore[arg-type]
+    asked: dict[str, Any] = {"version": None, "tp": None, "gpu_gb": None, "host": None}
+    (one,) = fit_asked(str(target), str(draft), engine="sglang", **asked)
 
     assert not one.fits
     assert [finding.id for finding in one.findings] == ["d2t-absolute-ids"]
 
 
 def test_an_engine_of_which_nothing_is_known_is_wrong_use() -> None:
-    asked = {"version": None, "tp": None, "gpu_gb": None, "host": None}
+    asked: dict[str, Any] = {"version": None, "tp": None, "gpu_gb": None, "host": None}
     with pytest.raises(UsageError, match="nothing is known of drafters in generic"):
-        fit_asked(TARGET, DRAFT, engine="generic", **asked)  # type: ignore[arg-type]
+        fit_asked(TARGET, DRAFT, engine="generic", **asked)
 
 
 def test_run_composes_with_the_same_flags() -> None:

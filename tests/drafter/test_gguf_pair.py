@@ -36,9 +36,9 @@ EAGLE3: dict[str, Any] = {
 PLAIN = {**TARGET, "llama.embedding_length": 96}
 
 
-def case_of(draft: dict[str, Any], d2t: tuple[int, ...] | None = None, **more: Any) -> Case:
+def case_of(draft: dict[str, Any], d2t: tuple[int, ...] | None = None) -> Case:
     one = Checkpoint("target.gguf", "", {}, {}, gguf=TARGET)
-    other = Checkpoint("draft.gguf", "", {}, {}, gguf={**draft, **more})
+    other = Checkpoint("draft.gguf", "", {}, {}, gguf=draft)
     case = Case(one, other, target_facts(one), draft_facts(other), "llama-cpp")
     return replace(case, samples=Samples(d2t=d2t))
 
@@ -47,20 +47,20 @@ def case_of(draft: dict[str, Any], d2t: tuple[int, ...] | None = None, **more: A
     ("case", "ident", "harm"),
     [
         (case_of(EAGLE3), "gguf-other-target", None),
-        (case_of(EAGLE3, **{"eagle3.target_hidden_size": 256}), "gguf-other-target", "crash"),
-        (case_of(EAGLE3, **{"eagle3.target_layers": (2, 4, 9)}), "gguf-other-target", "crash"),
-        (case_of(EAGLE3, **{"eagle3.target_layers": (2, 4)}), "gguf-streams-not-three", "crash"),
+        (case_of({**EAGLE3, "eagle3.target_hidden_size": 256}), "gguf-other-target", "crash"),
+        (case_of({**EAGLE3, "eagle3.target_layers": (2, 4, 9)}), "gguf-other-target", "crash"),
+        (case_of({**EAGLE3, "eagle3.target_layers": (2, 4)}), "gguf-streams-not-three", "crash"),
         (case_of(EAGLE3, (0, 0, 3, 3)), "gguf-map-holds-offsets", "silent-loss"),
         (case_of(EAGLE3, (0, 2, 3, 9)), "gguf-map-holds-offsets", None),
         (case_of(EAGLE3, (0, 2, 3, 4000)), "gguf-map-out-of-range", "crash"),
         (case_of(PLAIN), "gguf-vocabulary-differs", None),
         (
-            case_of(PLAIN, **{"tokenizer.ggml.tokens": 1500}),
+            case_of({**PLAIN, "tokenizer.ggml.tokens": 1500}),
             "gguf-vocabulary-differs",
             "silent-loss",
         ),
         (
-            case_of(PLAIN, **{"tokenizer.ggml.model": "llama"}),
+            case_of({**PLAIN, "tokenizer.ggml.model": "llama"}),
             "gguf-vocabulary-differs",
             "silent-loss",
         ),

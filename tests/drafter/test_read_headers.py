@@ -33,7 +33,7 @@ def entry(begin: int, end: int, **other: Any) -> dict[str, Any]:
 
 
 def damages_of(folder: Path) -> dict[str, str]:
-    return {file: why for file, why in describe_checkpoint(str(folder))["damages"]}  # noqa: C416
+    return dict(describe_checkpoint(str(folder))["damages"])
 
 
 @given(sizes=st.lists(st.integers(0, 1000), max_size=6))

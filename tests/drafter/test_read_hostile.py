@@ -21,7 +21,7 @@ from tests.drafter.zoo_folder import good_folders
 
 
 def why_of(folder: Path, name: str) -> str:
-    return dict(describe_checkpoint(str(folder))["damages"])[name]
+    return str(dict(describe_checkpoint(str(folder))["damages"])[name])
 
 
 def test_links_that_lead_to_themselves(tmp_path: Path) -> None:

@@ -242,7 +242,9 @@ def _other_files(model: Model) -> dict[str, bytes]:
 def _weight_files(model: Model) -> dict[str, bytes]:
     if model.shards == 1:
         return {"model.safetensors": safetensors(model.tensors)}
-    files, weight_map, names = {}, {}, list(model.tensors)
+    files: dict[str, bytes] = {}
+    weight_map: dict[str, str] = {}
+    names = list(model.tensors)
     for shard in range(model.shards):
         part = {name: model.tensors[name] for name in names[shard :: model.shards]}
         file = f"model-{shard + 1:05}-of-{model.shards:05}.safetensors"

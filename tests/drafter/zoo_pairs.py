@@ -136,8 +136,10 @@ def specforge() -> Pair:
 def speculators() -> Pair:
     """As speculators writes: nested config, own copy of the embedding, head rows copied."""
     target = llama()
-    verifier = {"name_or_path": "meta-llama/Llama-3.1-8B-Instruct"}
-    verifier["architectures"] = ["LlamaForCausalLM"]  # type: ignore[assignment]
+    verifier = {
+        "name_or_path": "meta-llama/Llama-3.1-8B-Instruct",
+        "architectures": ["LlamaForCausalLM"],
+    }
     proposal = {"proposal_type": "greedy", "speculative_tokens": 3, "accept_tolerance": 0.0}
     config: Config = {
         "architectures": ["Eagle3DraftModel"],

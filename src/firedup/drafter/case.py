@@ -82,7 +82,7 @@ class Samples:
     A row of many columns is cut: the first 4,096 of it are read. Target rows are those that `d2t`
     leads to (as offsets), or the same rows where there is no map. `d2t` is as stored; `t2d` are the
     ids whose mask is set. `small` holds whole one-dimensional tensors of the drafter by canonical
-    name.
+    name, `draft_rest` the beginnings of a few rows of its other matrices.
     """
 
     d2t: tuple[int, ...] | None = None
@@ -92,6 +92,7 @@ class Samples:
     draft_embed: Mapping[int, tuple[float, ...]] = field(default_factory=dict)
     target_embed: Mapping[int, tuple[float, ...]] = field(default_factory=dict)
     draft_fc: Mapping[int, tuple[float, ...]] = field(default_factory=dict)
+    draft_rest: Mapping[str, Mapping[int, tuple[float, ...]]] = field(default_factory=dict)
     small: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
 
 

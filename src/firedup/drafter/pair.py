@@ -136,7 +136,7 @@ async def _answer(case: Case, sampled: Sampled) -> Checked:
         version=case.version,
         findings=findings,
         facts=tell_facts(one, other, (case.target_facts, case.draft_facts)),
-        skipped=(*sampled.skipped, *failed),
+        skipped=(*failed, *sampled.skipped),
         read_bytes=sampled.read_bytes,
     )
 

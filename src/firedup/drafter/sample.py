@@ -9,14 +9,17 @@ from firedup.drafter.case import DraftFacts, Samples, TargetFacts
 from firedup.drafter.checkpoint import Checkpoint, Tensor
 from firedup.drafter.number import FLOATS, ITEM_BYTES, decode_floats, decode_integers
 from firedup.drafter.place import Place, Range
+from firedup.drafter.tell import some
 
 COLUMNS = 4096  # of a row; what follows tells the same
 _LEAST_ROWS, _MOST_ROWS, _EMBED_ROWS, _FC_ROWS = 32, 64, 16, 4
+_REST_ROWS, _REST_COLUMNS, _MOST_REST = 2, 512, 24  # enough for a matrix that is NaN throughout
 _ROWS_BYTES = 256 << 10  # for the rows of one head, as far as they are more than the least
 _MAP_BYTES, _MASK_BYTES = 2 << 20, 1 << 20
 _SMALL_BYTES, _MOST_SMALL = 64 << 10, 16
 
 Rows = dict[int, tuple[float, ...]]
+_SAMPLED = frozenset({"lm_head.weight", "embed_tokens.weight", "fc.weight"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,14 +46,14 @@ class _Reader:
         self._ranges.append((tensor, 0, size, ITEM_BYTES[tensor.dtype]))
         return len(self._ranges) - 1
 
-    def rows(self, tensor: Tensor, numbers: Sequence[int]) -> dict[int, int]:
-        """Wants the first columns of some rows: row → number of its range."""
+    def rows(self, tensor: Tensor, numbers: Sequence[int], most: int = COLUMNS) -> dict[int, int]:
+        """Wants the first columns of some rows, `most` of each: row → number of its range."""
         item = ITEM_BYTES[tensor.dtype]
         columns = tensor.shape[1]
         wanted = {}
         for number in numbers:
             wanted[number] = len(self._ranges)
-            size = min(columns, COLUMNS) * item
+            size = min(columns, most) * item
             self._ranges.append((tensor, number * columns * item, size, item))
         return wanted
 
@@ -82,7 +85,8 @@ async def take_samples(
     """Reads from both what the checks of an EAGLE drafter look into; nothing for other kinds."""
     about_target, about = facts
     if about.kind not in ("eagle3", "eagle"):
-        return Sampled(Samples(), (), 0)
+        none = (("values", "weights are looked into in EAGLE drafters alone"),)
+        return Sampled(Samples(), none if draft.tensors else (), 0)
     skipped: dict[str, str] = {}
     head = _matrix(draft, about.names.get("lm_head.weight"), "head of the drafter", skipped)
     embed = _matrix(draft, about.names.get("embed_tokens.weight"), "embedding", skipped)
@@ -104,13 +108,19 @@ async def take_samples(
     common = min(embed.shape[0], their_embed.shape[0]) if embed and their_embed else 0
     ids = spread_rows(common, _EMBED_ROWS)
     embed_rows = reader.rows(embed, ids) if embed else {}
+    rest = _take_rest(reader, draft, about)
     await reader.read()
+    read = {"lm_head.weight": head_rows, "embed_tokens.weight": embed_rows, "fc.weight": fc_rows}
+    read |= {name: rows for name, (rows, _) in rest.items()}
+    if unread := _tell_unread(draft, about, read, {*small, *take_map.numbers}):
+        skipped["values"] = unread
     samples = Samples(
         d2t=take_map("d2t"),
         t2d=_set_ids(take_map("t2d")),
         draft_head=reader.floats(head_rows, head),
         draft_embed=reader.floats(embed_rows, embed),
         draft_fc=reader.floats(fc_rows, fc),
+        draft_rest={name: reader.floats(rows, tensor) for name, (rows, tensor) in rest.items()},
         small={
             name: decode_floats(data, tensor.dtype)
             for name, (number, tensor) in small.items()
@@ -220,3 +230,41 @@ def _take_small(
         if is_float and tensor.end - tensor.begin <= _SMALL_BYTES and len(small) < _MOST_SMALL:
             small[name] = (reader.whole(tensor), tensor)
     return small
+
+
+def _take_rest(
+    reader: _Reader, draft: Checkpoint, about: DraftFacts
+) -> dict[str, tuple[dict[int, int], Tensor]]:
+    """A few rows of the matrices within the layers: canonical name → rows, and the tensor."""
+    rest: dict[str, tuple[dict[int, int], Tensor]] = {}
+    for name, real in about.names.items():
+        tensor = draft.tensors[real]
+        is_matrix = tensor.dtype in FLOATS and len(tensor.shape) == 2 and all(tensor.shape)
+        if name not in _SAMPLED and is_matrix and len(rest) < _MOST_REST:
+            numbers = spread_rows(tensor.shape[0], _REST_ROWS)
+            rest[name] = (reader.rows(tensor, numbers, _REST_COLUMNS), tensor)
+    return rest
+
+
+def _tell_unread(
+    draft: Checkpoint, about: DraftFacts, read: Mapping[str, Mapping[int, int]], whole: set[str]
+) -> str:
+    """In which weights a value that is no number would not be seen; "" when all were read.
+
+    `read` are the rows that were, by canonical name, `whole` the tensors of which all was.
+    """
+    parts, none, most = [], [], 0
+    for name, real in sorted(about.names.items()):
+        shape, rows = draft.tensors[real].shape, read.get(name, {})
+        if name in whole:
+            continue
+        if not rows:
+            none.append(name)
+        elif name in _SAMPLED and len(rows) < shape[0]:
+            parts.append(f"{len(rows)} of {shape[0]:,} rows of {name}")
+        elif name not in _SAMPLED:
+            most = max(most, len(rows))
+    said = [*parts, f"{most} of each matrix in its layers"] if most else parts
+    told = [f"NaN was looked for in {', '.join(said)}"] if said else []
+    told += [f"not read: {some(none)}"] if none else []
+    return "; ".join(told)

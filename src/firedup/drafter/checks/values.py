@@ -37,7 +37,8 @@ def check(case: Case) -> Iterator[CheckFinding]:
     ):
         if rows:
             values[name] = list(rows.values())
-    broken = [name for name, rows in values.items() if not all(map(_is_finite, rows))]
+    rest = {name: list(rows.values()) for name, rows in case.samples.draft_rest.items()}
+    broken = [name for name, rows in (values | rest).items() if not all(map(_is_finite, rows))]
     if broken:
         yield _finding(case, "values-not-finite", broken, _BROKEN)
     empty = [name for name in values if name not in broken and _is_empty(name, values[name])]
