@@ -2,7 +2,9 @@
 
 import asyncio
 import os
+import shutil
 import signal
+import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -197,6 +199,27 @@ async def test_a_set_up_that_sets_the_path_anew_does_not_disarm(
     one = (await ask(agent, pid))[pid]
 
     assert one.by == "faulthandler"
+    assert "in hang\n" in one.text
+
+
+@pytest.mark.skipif(
+    bool(subprocess.call(["unshare", "--pid", "--fork", "true"], stderr=subprocess.DEVNULL))
+    if shutil.which("unshare")
+    else True,
+    reason="only root with unshare can make a name space of processes",
+)
+async def test_one_in_a_name_space_of_its_own_is_known_by_its_number_there(
+    agent: Agent, launch: Launcher, blind: dict[str, str]
+) -> None:
+    words = ("unshare", "--pid", "--fork", "--kill-child", PYTHON, "-c", _ONE)
+    launched = await launch(*words, env=blind, arms_stacks=True)
+    server = await serving(agent, launched, 1)
+    tree = (await sample_tree(agent, launched.server.pid)).processes
+    pid = next(process.pid for process in tree if process.name.startswith("python"))
+    one = (await ask(agent, pid))[pid]
+
+    assert server.pids["main"] == 1
+    assert (one.pid, one.by) == (pid, "faulthandler")
     assert "in hang\n" in one.text
 
 

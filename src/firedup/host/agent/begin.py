@@ -2,7 +2,6 @@
 
 import errno
 import os
-import shlex
 import signal
 
 from firedup.host.agent.carry import carry
@@ -98,6 +97,8 @@ def _commands(manifest: "dict[str, Any]") -> "list[list[str]]":
         return [argv]
     arming = _arming_of(manifest)
     if arming:  # after the set-up, which may have set the variable anew
+        import shlex
+
         arming = f'export PYTHONPATH={shlex.quote(arming)}"${{PYTHONPATH:+:$PYTHONPATH}}"\n'
     script = f'{{ {manifest.get("setup") or ":"}\n}} || {_SETUP_FAILED}\n{arming}exec "$@"'
     shells = [["bash", "-lc"]] if manifest.get("login") else [["bash", "-c"], ["sh", "-c"]]
