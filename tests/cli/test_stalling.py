@@ -50,7 +50,25 @@ def test_a_server_that_outlasts_a_stages_limit_is_stopped_where_that_was_asked_f
     assert "slow is stalled and is stopped" in run.err
     folder = next(Path(os.environ["XDG_STATE_HOME"]).glob("firedup/runs/*"))
     assert (folder / "exit.json").exists()
-    assert '"by":"firedup stop"' in (folder / "events.jsonl").read_text()
+    assert '"by":"--on-stall stop"' in (folder / "events.jsonl").read_text()
+    assert last["notes"] == ["firedup stops the server now, since it is stalled (--on-stall stop)"]
+    _is_told_everywhere_as_stopped_for_that(shell)
+
+
+def _is_told_everywhere_as_stopped_for_that(shell: Shell) -> None:
+    why = "firedup stopped the server (--on-stall stop), since it was stalled. The limit for "
+    attached = json.loads(shell.run("attach", "slow", "--json").out.splitlines()[-1])
+    explained = json.loads(shell.run("explain", "slow", "--json").out)
+    for told in (attached, explained):
+        assert (told["verdict"], told["exited"]) == ("stalled", True)
+        assert told["findings"][0]["id"] == "stage-limit"
+        assert told["findings"][0]["message"].startswith(why)
+    assert "stalled, stopped by firedup" in shell.run("attach", "slow").out
+    (listed,) = json.loads(shell.run("ps", "--all", "--json").out)["runs"]
+    (start,) = json.loads(shell.run("history", "--json").out)["starts"]
+    for row in (listed, start):
+        assert (row["verdict"], row["stall"], row["cause"]) == ("stalled", "stage-limit", None)
+    assert "stage-limit, stopped by firedup" in shell.run("history").out
 
 
 def test_attach_knows_the_limits_of_the_launch(shell: Shell) -> None:

@@ -17,7 +17,19 @@ from firedup.core.event import (
     StopAsked,
     Token,
 )
-from firedup.core.model import Line, Ownership, Process, ServerSpec, Snapshot, Stage, State, Verdict
+from firedup.core.model import (
+    Evidence,
+    Finding,
+    Line,
+    Ownership,
+    Process,
+    ServerSpec,
+    Severity,
+    Snapshot,
+    Stage,
+    State,
+    Verdict,
+)
 from firedup.core.rule import Edge, Hit, Role, Rule
 from firedup.profile.pipeline import Pipeline
 
@@ -201,3 +213,18 @@ def test_a_remedy_quotes_what_the_run_was_given() -> None:
     cause = run.pipeline.snapshot().explanation.cause
     assert cause is not None
     assert cause.remedy == "Less. This run has --mem 0.9, ALGO=Tree."
+
+
+def test_a_server_that_firedup_stopped_because_it_stood_still_is_stalled_and_says_so() -> None:
+    stall = Finding("no-progress", Severity.SEVERE, "Nothing moves.", (Evidence("sample", "s"),))
+    run = Run().log(1, "LOAD").idle(1, 3)
+    run.feed(StopAsked(3 * NS, "--on-stall stop", stall)).log(4, "BYE")
+    assert run.at(5).explanation.verdict is Verdict.STALLED
+    told = run.feed(Exited(6 * NS, 0, 7, signal=15)).at(7).explanation
+
+    assert (told.verdict, told.exited, told.cause) == (Verdict.STALLED, True, None)
+    (finding,) = told.findings
+    assert (finding.id, finding.evidence) == ("no-progress", stall.evidence)
+    assert finding.message == (
+        "firedup stopped the server (--on-stall stop), since it was stalled. Nothing moves."
+    )

@@ -201,17 +201,21 @@ async def test_an_end_is_judged_as_the_core_judges_it(
     assert told["exit"] == {"code": exit_[0], "signal": exit_[1]}
 
 
+@pytest.mark.parametrize(
+    ("stall", "verdict"), [("null", "stopped"), ('{"id":"no-progress"}', "stalled")]
+)
 async def test_an_end_that_firedup_asked_for_is_no_crash(
-    agent: Agent, launch: "Launcher", ear: Ear
+    agent: Agent, launch: "Launcher", ear: Ear, stall: str, verdict: str
 ) -> None:
     launched = await launch("sleep", "600", notify=(ear.url,), recipe=recipe(1))
-    Path(launched.folder, "events.jsonl").write_text('{"event":"stop-asked","at_ns":1,"by":"x"}\n')
+    asked = f'{{"event":"stop-asked","at_ns":1,"by":"x","stall":{stall}}}\n'
+    Path(launched.folder, "events.jsonl").write_text(asked)
     end(launched, signal.SIGKILL)
     await ended(agent, launched)
 
     await ear.hear("exited")
 
-    assert [(told["event"], told["verdict"]) for told in ear.told] == [("exited", "stopped")]
+    assert [(told["event"], told["verdict"]) for told in ear.told] == [("exited", verdict)]
 
 
 async def test_the_time_served_is_told(agent: Agent, launch: "Launcher", ear: Ear) -> None:

@@ -97,6 +97,7 @@ def make_row(run: Run, summary: Summary | None = None) -> RunRow:
         model=run.spec.model,
         draft=run.spec.draft,
         cause=summary.cause,
+        stall=summary.stall,
         node=run.manifest.node,
         nodes=run.manifest.nodes,
         hook_failures=summary.hook_failures,

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import re
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import replace
 from typing import Any
 
@@ -18,7 +19,7 @@ from firedup.cli.option import NEVER, read_limit
 from firedup.cli.say import say_aside
 from firedup.cli.show import JSON_LINES, Showing, read_showing, show_snapshots
 from firedup.core.difference import Change
-from firedup.core.model import Snapshot, Verdict
+from firedup.core.model import Finding, Severity, Snapshot, Verdict
 from firedup.host.base import LinkError
 from firedup.host.link import Agent
 from firedup.profile.schema import Catalogue
@@ -61,6 +62,8 @@ async def watch_launched(
     remember_run(run, None)
     latest: deque[Snapshot] = deque(maxlen=1)
     try:
+        if on_stall == "stop":
+            snapshots = _noting_stop(snapshots)
         last = await show_snapshots(snapshots, showing, latest.append)
     except asyncio.CancelledError:
         say_goes_on(run, *latest)
@@ -68,18 +71,41 @@ async def watch_launched(
     except LinkError as error:
         raise error.advise(f"{_UNKNOWN} {_name_ways(run)}") from error
     remember_run(run, last)
-    if on_stall == "stop" and last is not None and last.explanation.verdict is Verdict.STALLED:
-        await _stop_stalled(agent, catalogue, run)
+    if on_stall == "stop" and last is not None and _is_to_be_stopped(last):
+        await _stop_stalled(agent, catalogue, run, _stall_of(last))
     return conclude(last, given)
 
 
-async def _stop_stalled(agent: Agent, catalogue: Catalogue, run: Run) -> None:
+async def _noting_stop(snapshots: AsyncIterator[Snapshot]) -> AsyncIterator[Snapshot]:
+    """The same; the last one says that the server is ended now, where that is so."""
+    note = "firedup stops the server now, since it is stalled (--on-stall stop)"
+    async with aclosing(snapshots) as stream:  # type: ignore[type-var]  # a generator
+        async for snapshot in stream:
+            told = snapshot.explanation
+            if snapshot.is_final and _is_to_be_stopped(snapshot):
+                told = replace(told, notes=(*told.notes, note))
+            yield replace(snapshot, explanation=told)
+
+
+def _is_to_be_stopped(snapshot: Snapshot) -> bool:
+    told = snapshot.explanation
+    return told.verdict is Verdict.STALLED and not told.exited
+
+
+def _stall_of(snapshot: Snapshot) -> Finding:
+    """What stands: the gravest finding, which a stall has."""
+    found = [one for one in snapshot.explanation.findings if one.severity is Severity.SEVERE]
+    silent = Finding("no-progress", Severity.SEVERE, "Nothing moved any more.")
+    return found[0] if found else silent
+
+
+async def _stop_stalled(agent: Agent, catalogue: Catalogue, run: Run, stall: Finding) -> None:
     """End a server that stands, as its operator asked for; what does not end is said."""
     from firedup.session.stop import StuckError, stop_run
 
     say_aside(f"{run.label.name} is stalled and is stopped (--on-stall stop)")
     try:
-        await stop_run(agent, catalogue, run, say=say_aside)
+        await stop_run(agent, catalogue, run, say=say_aside, stall=stall)
     except StuckError as error:
         say_aside(str(error))
     except LinkError as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from firedup.core.machine import Disk, Gpu, GroupMemory, OpenFile
-from firedup.core.model import Acceptance, Ownership, Process, ServerSpec
+from firedup.core.model import Acceptance, Finding, Ownership, Process, ServerSpec
 from firedup.core.stack import Stacks
 
 
@@ -175,10 +175,14 @@ class StacksTaken:
 
 @dataclass(frozen=True, slots=True)
 class StopAsked:
-    """The operator asked for the end of the server; `by` says who: "firedup stop" and the like."""
+    """The operator asked for the end of the server; `by` says who: "firedup stop" and the like.
+
+    `stall` is why firedup did so by itself, as `--on-stall stop` bids it: what was found to stand.
+    """
 
     at_ns: int
     by: str
+    stall: Finding | None = None
 
 
 @dataclass(frozen=True, slots=True)

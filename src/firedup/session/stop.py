@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from firedup.core.error import FiredupError
 from firedup.core.event import Exited, StopAsked
 from firedup.core.log.block import OPENERS
-from firedup.core.model import Stage
+from firedup.core.model import Finding, Stage
 from firedup.core.rule import Matcher
 from firedup.host.base import LinkError, OperationError
 from firedup.host.file import append_file
@@ -51,12 +51,14 @@ async def stop_run(
     say: Callable[[str], None],
     stage: Stage | None = None,
     grace_s: float | None = None,
+    stall: Finding | None = None,
 ) -> Exited | None:
     """Stop the server of `run` and sweep what it left; returns how it ended, None if unknown.
 
     Doing it twice is harmless. `stage` chooses the row of the stop table (None: the stage that its
-    log has reached). `grace_s` replaces the table's times between the signals. StuckError when
-    something of it lives on all the same.
+    log has reached). `grace_s` replaces the table's times between the signals. `stall` is what
+    stands, where that is why firedup stops it by itself. StuckError when something of it lives on
+    all the same.
     """
     server = run.state.server
     if server is not None and run.state.is_server_alive:
@@ -68,7 +70,8 @@ async def stop_run(
 
         stage = stage or await find_stage(agent, make_matcher, run)
         clock = await HostClock.read(agent)
-        asked = StopAsked(clock.boottime_ns(), "firedup stop")
+        by = "firedup stop" if stall is None else "--on-stall stop"
+        asked = StopAsked(clock.boottime_ns(), by, stall)
         await append_file(agent, f"{run.folder}/events.jsonl", encode_event(asked))
         with _leaving_told(run, say):
             await _signal_in_turn(agent, catalogue, run, server, say, stage, grace_s)

@@ -43,7 +43,8 @@ class Summary:
 
     `ended_ns` is host wall time; `cause` is the failure class; `hook_failures` are sentences.
     `ready_after_s` and `stages` are how long the start took, `served_s` how long it served then.
-    `odd` are the processes whose stacks stood apart.
+    `odd` are the processes whose stacks stood apart. `stall` is the finding for which firedup
+    stopped the server by itself.
     """
 
     state: State
@@ -58,6 +59,7 @@ class Summary:
     served_s: float | None = None
     stages: tuple[StageTime, ...] = ()
     odd: tuple[str, ...] = ()
+    stall: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +75,7 @@ class _Output:
     served_s: float | None = None
     stages: tuple[StageTime, ...] | None = None  # None: it does not say
     odd: tuple[str, ...] = ()
+    stall: str | None = None
 
 
 async def summarise_runs(
@@ -149,6 +152,7 @@ def _summary(
         served_s=output.served_s,
         stages=output.stages or (),
         odd=output.odd,
+        stall=output.stall,
     )
 
 
@@ -184,6 +188,7 @@ def _parse(value: Mapping[str, Any]) -> _Output:
         value.get("served_s"),
         times_of(value["stages"]) if "stages" in value else None,
         tuple(str(name) for name in value.get("odd", ())),
+        value.get("stall"),
     )
 
 

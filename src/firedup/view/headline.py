@@ -57,6 +57,8 @@ def render_headline(
             sentence += " before it was ready"
         else:
             sentence += " while serving"
+    if explanation.verdict is Verdict.STALLED and explanation.exited:
+        sentence += ", stopped by firedup"
     head = f"{symbol} {sentence}"
     if after_s is not None:
         after = f"after {render_duration(after_s)}"

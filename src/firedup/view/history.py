@@ -16,6 +16,7 @@ from firedup.view.paper import Paper, count_columns, pad
 from firedup.view.quantity import render_count, render_duration, render_rfc3339
 from firedup.view.record import SCHEMA, round_s, word_of
 from firedup.view.redact import clean
+from firedup.view.table import say_stall_stop
 
 _TITLES = ("started", "name", "host", "verdict", "ready after", "slowest stages", "cause", "model")
 _DISPENSABLE = ("model", "host")

@@ -37,6 +37,7 @@ class RunRow:
     """One run in the list. `up_s` is None when its process does not live.
 
     `started_ns` is host wall time; `cause` is the failure class; `hook_failures` are sentences.
+    `stall` is the finding for which firedup stopped it by itself.
     """
 
     run: RunLabel
@@ -53,6 +54,7 @@ class RunRow:
     node: int = 0
     nodes: tuple[str, ...] = ()
     hook_failures: tuple[str, ...] = ()
+    stall: str | None = None
 
 
 def render_table(rows: Iterable[RunRow], paper: Paper, *, ended: int = 0) -> str:
@@ -124,6 +126,7 @@ def record_row(row: RunRow) -> dict[str, object]:
         "model": row.model,
         "draft": row.draft,
         "cause": row.cause,
+        "stall": row.stall,
         "hook_failures": [clean(failure) for failure in row.hook_failures],
         **place,
     }
@@ -143,8 +146,13 @@ def _cells(row: RunRow, paper: Paper) -> dict[str, str]:
         "model": paper.cut_middle(clean((row.model or "").rstrip("/").split("/")[-1]), 32),
         "id": clean(row.run.id),
         "hooks": f"{len(row.hook_failures)} failed" if row.hook_failures else "",
-        "cause": paper.cut(clean(row.cause or ""), _MOST["cause"]),
+        "cause": paper.cut(clean(row.cause or say_stall_stop(row.stall)), _MOST["cause"]),
     }
+
+
+def say_stall_stop(stall: str | None) -> str:
+    """Why firedup stopped a server by itself, as short as a cause; empty where it did not."""
+    return f"{stall}, stopped by firedup" if stall else ""
 
 
 def _say_stage(row: RunRow) -> str:

@@ -65,6 +65,7 @@ class Ground:
             was_ready=log_ready or is_proven,
             owner=owner,
             stop_asked=out.stop is not None,
+            is_stall_stopped=out.stop is not None and out.stop.stall is not None,
             log_stop=reader.diagnosis.stop_line is not None,
             is_abandoned=out.is_abandoned,
             has_exited=out.exited is not None,

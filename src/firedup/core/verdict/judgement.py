@@ -28,6 +28,7 @@ from firedup.core.verdict.conclusion import (
     tell_missing,
     tell_quiet,
     tell_stall,
+    tell_stall_stop,
 )
 from firedup.core.verdict.ending import cause_of_exit, cause_of_loss, cause_of_owner
 from firedup.core.verdict.ground import Ground
@@ -122,7 +123,9 @@ class Judgement:
             yield tell_no_token(ground.readiness, refusal)
         if not facts.stop_asked:  # what it leaves is ended by whoever stops it
             yield from tell_survivors(ground.outside.exited, ground.liveness.processes)
-        if not facts.has_exited:
+        if facts.is_stall_stopped:
+            yield from tell_stall_stop(ground.outside.stop)
+        elif not facts.has_exited:
             yield from tell_stall(ground.stall())
         if not facts.was_ready and not facts.has_exited:
             pulse = ground.liveness.pulse(ground.now_ns)

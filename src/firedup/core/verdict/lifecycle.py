@@ -96,6 +96,7 @@ class Facts:
     was_ready: bool = False
     owner: Ownership | None = None
     stop_asked: bool = False  # by firedup
+    is_stall_stopped: bool = False  # by firedup itself, because it was stalled
     log_stop: bool = False
     is_abandoned: bool = False
     has_exited: bool = False
@@ -117,7 +118,7 @@ def judge(facts: Facts) -> Verdict:
     """The verdict, strongest reason first."""
     if facts.fatality is Fatality.CERTAIN:
         return Verdict.CRASHED
-    if facts.has_exited:
+    if facts.has_exited or facts.is_stall_stopped:
         return _judge_end(facts)
     if facts.fatality is Fatality.LIKELY and facts.is_fatality_settled:
         return Verdict.CRASHED
@@ -142,6 +143,8 @@ def judge(facts: Facts) -> Verdict:
 
 
 def _judge_end(facts: Facts) -> Verdict:
+    if facts.is_stall_stopped:
+        return Verdict.STALLED
     if facts.stop_asked or facts.signal in POLITE_SIGNALS:
         return Verdict.STOPPED
     if facts.fatality is not Fatality.NONE or not facts.log_stop:

@@ -41,6 +41,7 @@ class Judge:
         self._ready_ns = None  # type: int | None
         self._has_answered = self._has_token = self._is_over = self._is_asking = False
         self._foreign = 0
+        self._was_stalled = False  # when a client stopped it
         self._ask_s = None  # type: float | None
         self._pause_s = 0.0
 
@@ -140,7 +141,7 @@ class Judge:
         served_s = max(0.0, (end["at_ns"] - min(times)) / _PER_S) if times else None
         is_crash = self._is_crash(end, was_ready=bool(times))
         facts = {
-            "verdict": "crashed" if is_crash else "stopped",
+            "verdict": "crashed" if is_crash else "stalled" if self._was_stalled else "stopped",
             "cause": self._cause_of(end) if is_crash else None,
             "exit_code": end["code"],
             "exit_signal": end["signal"],
@@ -153,7 +154,11 @@ class Judge:
 
     def _is_crash(self, end: "dict[str, Any]", *, was_ready: bool) -> bool:
         """As firedup's core judges an end of which the log tells no cause."""
-        if end["signal"] in _POLITE_SIGNALS or _was_stop_asked(self._folder):
+        asked = _read_stop(self._folder)
+        if asked is not None:
+            self._was_stalled = bool(asked.get("stall"))
+            return False
+        if end["signal"] in _POLITE_SIGNALS:
             return False
         if not find_in_tail(self._log, self._log_start, self._read_signs("stop")):
             return True
@@ -166,20 +171,21 @@ class Judge:
         return None if found is None else str(found)
 
 
-def _was_stop_asked(folder: str) -> bool:
-    """Whether `firedup stop` was there before the end."""
+def _read_stop(folder: str) -> "dict[str, Any] | None":
+    """The wish for the end that a client recorded before it; with `stall` where that is why."""
     try:
         with open(os.path.join(folder, "events.jsonl"), "rb") as file:
             size = file.seek(0, os.SEEK_END)
             file.seek(max(0, size - _EVENTS_TAIL))
             lines = file.read().split(b"\n")
     except OSError:
-        return False
+        return None
     for line in lines:
         if b'"stop-asked"' in line:
             try:
-                if json.loads(line.decode("utf-8"))["event"] == "stop-asked":
-                    return True
+                value = json.loads(line.decode("utf-8"))  # type: dict[str, Any]
+                if value["event"] == "stop-asked":
+                    return value
             except (ValueError, LookupError, TypeError):
                 continue
-    return False
+    return None
