@@ -11,7 +11,8 @@ import pytest
 from firedup.core.checked import Fixed
 from firedup.core.error import UsageError
 from firedup.drafter.fix import fix
-from tests.drafter.mutations import MUTATIONS, Mutation
+from tests.drafter.faults import Mutation
+from tests.drafter.mutations import MUTATIONS
 from tests.drafter.zoo import write_pair
 from tests.drafter.zoo_folder import BY_NAME, above_note, ask, broken_folders, good_folders
 from tests.drafter.zoo_pairs import SGLANG, VLLM, good

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from firedup.core.checked import Harm
-from tests.drafter.mutations import MUTATIONS, Engine, Mutation
+from firedup.drafter.judge import all_checks
+from tests.drafter.faults import Engine, Mutation
+from tests.drafter.mutations import MUTATIONS
 from tests.drafter.zoo_folder import above_note, checked_broken, checked_good, expected_ids
 from tests.drafter.zoo_pairs import MAKERS, good
 
@@ -41,6 +45,29 @@ def test_the_zoo_has_all_layouts_and_many_faults() -> None:
     assert len(MAKERS) >= 10
     assert len({mutation.name for mutation in MUTATIONS}) >= 30
     assert len({mutation.finding for mutation in MUTATIONS}) >= 30
+
+
+# Whose faults need files that the zoo has not, and the tests that make these.
+ELSEWHERE = {
+    "gguf-beside-safetensors": "test_gguf_pair.py",
+    "gguf-map-holds-offsets": "test_gguf_pair.py",
+    "gguf-map-out-of-range": "test_gguf_pair.py",
+    "gguf-other-target": "test_gguf_pair.py",
+    "gguf-streams-not-three": "test_gguf_pair.py",
+    "gguf-vocabulary-differs": "test_gguf_pair.py",
+}
+
+
+def test_each_finding_is_raised_by_a_drafter_of_the_zoo() -> None:
+    known = {ident for check in all_checks() for ident in check.ids}
+    raised = {mutation.finding for mutation in MUTATIONS}
+    raised |= {f.id for name in MAKERS for f in checked_good(name, None).findings}
+    folder = Path(__file__).parent
+
+    assert known - raised - set(ELSEWHERE) == set()
+    assert set(ELSEWHERE) <= known
+    for ident, file in ELSEWHERE.items():
+        assert f'"{ident}"' in (folder / file).read_text(encoding="utf-8"), ident
 
 
 def test_what_a_fault_costs_depends_on_the_engine() -> None:

@@ -10,7 +10,8 @@ from pathlib import Path
 
 from firedup.core.checked import Checked, CheckFinding, Harm
 from firedup.drafter import check
-from tests.drafter.mutations import MUTATIONS, Engine, Mutation
+from tests.drafter.faults import Engine, Mutation
+from tests.drafter.mutations import MUTATIONS
 from tests.drafter.zoo import write_pair
 from tests.drafter.zoo_pairs import good
 
@@ -48,14 +49,17 @@ def checked_good(name: str, engine: Engine | None) -> Checked:
 def checked_broken(name: str) -> Checked:
     """What a check of the mutation says, for the engine that it is about."""
     target, draft = broken_folders(name)
-    return ask(target, draft, BY_NAME[name].engine)
+    mutation = BY_NAME[name]
+    command = mutation.command.replace("{target}", str(target)).replace("{draft}", str(draft))
+    return ask(target, draft, mutation.engine, command)
 
 
-def ask(target: Path, draft: Path, engine: Engine | None) -> Checked:
+def ask(target: Path, draft: Path, engine: Engine | None, command: str = "") -> Checked:
     """Check two folders for an engine at a version, None = for all."""
     if engine is None:
         return check(target, draft)
-    return check(target, draft, engine=engine[0], version=engine[1])
+    name, version = engine
+    return check(target, draft, engine=name, version=version, command=command or None)
 
 
 def above_note(checked: Checked) -> list[CheckFinding]:

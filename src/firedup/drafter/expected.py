@@ -1,4 +1,4 @@
-"""Which tensors an EAGLE drafter must and may have, with their shapes, going by its config."""
+"""Which tensors a drafter must and may have, with their shapes, going by its config."""
 
 from __future__ import annotations
 
@@ -9,8 +9,16 @@ from typing import Any
 
 from firedup.drafter.case import Case, DraftFacts
 from firedup.drafter.checkpoint import Checkpoint, Tensor
+from firedup.drafter.layershape import (
+    Shape,
+    attention,
+    latent,
+    layer,
+    layer_extras,
+    mlp,
+    whole_number,
+)
 
-Shape = tuple[int | None, ...]  # None: the config does not say
 DEFAULT_STREAMS = 3
 # What quantised checkpoints hold in place of a weight.
 PACKED = ("weight_packed", "qweight", "weight_quantized")
@@ -23,10 +31,11 @@ BENIGN = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """`required` and `optional` tensors by canonical name."""
+    """`required` and `optional` tensors by canonical name; `is_open` = there may be others."""
 
     required: Mapping[str, Shape]
     optional: Mapping[str, Shape]
+    is_open: bool = False
 
     def shape_of(self, name: str) -> Shape | None:
         """The shape that `name` must have, None when this drafter has no such tensor."""
@@ -50,12 +59,6 @@ def is_split(case: Case, name: str) -> bool:
     return any(f"{stem}{part}" in case.draft_facts.names for part in PACKED)
 
 
-def whole_number(config: Mapping[str, Any], key: str) -> int | None:
-    """A positive integer of a config, None when there is none."""
-    value = config.get(key)
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
-
-
 def streams_of(case: Case) -> int:
     """How many hidden states of the target fc reads, going by the drafter's config."""
     said = whole_number(case.draft.config, "num_aux_hidden_states")
@@ -63,11 +66,15 @@ def streams_of(case: Case) -> int:
 
 
 def expected_tensors(case: Case) -> Expected | None:
-    """What the drafter must hold, None for kinds that are loaded like any model."""
+    """What the drafter must hold, None for kinds of which nothing is known."""
     facts = case.draft_facts
     if facts.kind == "eagle3":
         return _eagle3(case)
-    return _eagle(facts) if facts.kind == "eagle" else None
+    if facts.kind == "eagle":
+        return _eagle(facts)
+    if facts.kind == "mtp":
+        return _mtp(case)
+    return _model(case) if facts.kind == "draft-model" else None
 
 
 def _eagle3(case: Case) -> Expected:
@@ -80,13 +87,14 @@ def _eagle3(case: Case) -> Expected:
     required: dict[str, Shape] = {"fc.weight": (hidden, joined), "norm.weight": (hidden,)}
     optional: dict[str, Shape] = {"fc.bias": (hidden,)}
     # The target's embedding is of no use to a drafter of another width.
-    is_narrow = facts.target_hidden == case.target_facts.hidden != hidden
-    (required if is_narrow and facts.target_hidden else optional)["embed_tokens.weight"] = (vocab, hidden)
+    width = facts.target_hidden
+    is_narrow = width is not None and width == case.target_facts.hidden != hidden
+    (required if is_narrow else optional)["embed_tokens.weight"] = (vocab, hidden)
     for number in range(min(facts.layers or 1, 64)):
         prefix = f"layers.{number}."
         first = 2 * hidden if hidden and not number else hidden
-        required |= _layer(facts, config, prefix, first)
-        optional |= _layer_extras(facts, prefix)
+        required |= layer(facts, config, prefix, first)
+        optional |= layer_extras(facts, prefix)
         if not number:
             required[f"{prefix}hidden_norm.weight"] = (hidden,)
     is_reduced = bool(draft_vocab and vocab and draft_vocab < vocab)
@@ -100,6 +108,72 @@ def _eagle3(case: Case) -> Expected:
     return Expected(required, optional)
 
 
+def _mtp(case: Case) -> Expected | None:
+    """What belongs to each layer that joins embedding and hidden state, DeepSeek's or Qwen's."""
+    facts, config = case.draft_facts, layer_config(case.draft)
+    hidden = facts.hidden
+    joins = [name for name in facts.names if name.endswith(JOINS)]
+    if not joins or case.draft.gguf:
+        return None
+    required: dict[str, Shape] = {}
+    optional: dict[str, Shape] = {}
+    for name in joins:
+        required[name] = (hidden, 2 * hidden if hidden else None)
+        stem = name.removesuffix("weight").rpartition(".")[0].rpartition(".")[0]
+        if not name.endswith(JOINS[0]):
+            required |= {f"{stem}.pre_fc_norm_{one}.weight": (hidden,) for one in _READ}
+            continue
+        required |= {f"{stem}.{one}.weight": (hidden,) for one in ("enorm", "hnorm")}
+        optional[f"{stem}.shared_head.norm.weight"] = (hidden,)
+        optional |= {f"{stem}.{one}.weight": (facts.vocab, hidden) for one in _LENT}
+        if facts.is_mla:
+            required |= latent(facts, config, f"{stem}.", hidden)
+    return Expected(required, optional, is_open=True)
+
+
+# The tensor that joins a hidden state and an embedding: DeepSeek's name and Qwen's.
+JOINS = (".eh_proj.weight", "mtp.fc.weight")
+_READ = ("embedding", "hidden")
+_LENT = ("embed_tokens", "shared_head.head")
+
+
+def _model(case: Case) -> Expected | None:
+    """A model that drafts by itself: what Llamas and their kin have in their first and last layer.
+
+    None for models that are not built so.
+    """
+    facts, config = case.draft_facts, layer_config(case.draft)
+    is_kin = facts.architecture in LLAMAS and "layers.0.self_attn.q_proj.weight" in facts.names
+    if not is_kin or not facts.layers or case.draft.gguf:
+        return None
+    hidden, vocab = facts.hidden, facts.vocab
+    required: dict[str, Shape] = {"norm.weight": (hidden,)}
+    optional: dict[str, Shape] = {"lm_head.weight": (vocab, hidden)}
+    required["embed_tokens.weight"] = (vocab, hidden)
+    for number in {0, facts.layers - 1}:
+        prefix = f"layers.{number}."
+        required |= layer(facts, config, prefix, hidden)
+        optional |= layer_extras(facts, prefix)
+    if config.get("tie_word_embeddings") is False:
+        required["lm_head.weight"] = optional.pop("lm_head.weight")
+    return Expected(required, optional, is_open=True)
+
+
+# Whose layers hold what a Llama's does, and maybe more.
+LLAMAS = frozenset(
+    {
+        "LlamaForCausalLM",
+        "MistralForCausalLM",
+        "Qwen2ForCausalLM",
+        "Qwen3ForCausalLM",
+        "SmolLM3ForCausalLM",
+        "GraniteForCausalLM",
+        "GemmaForCausalLM",
+        "Gemma2ForCausalLM",
+    }
+)
+
+
 def _eagle(facts: DraftFacts) -> Expected:
     hidden, vocab = facts.hidden, facts.vocab
     required: dict[str, Shape] = {"fc.weight": (hidden, 2 * hidden if hidden else None)}
@@ -108,89 +182,9 @@ def _eagle(facts: DraftFacts) -> Expected:
     optional |= {"enorm.weight": (hidden,), "hnorm.weight": (hidden,)}
     for number in range(min(facts.layers or 1, 64)):
         prefix = f"layers.{number}."
-        layer = _attention(facts, prefix, hidden) | _mlp(facts, prefix)
-        layer[f"{prefix}post_attention_layernorm.weight"] = (hidden,)
-        required |= layer
-        optional |= _layer_extras(facts, prefix)
+        tensors = attention(facts, prefix, hidden) | mlp(facts, prefix)
+        tensors[f"{prefix}post_attention_layernorm.weight"] = (hidden,)
+        required |= tensors
+        optional |= layer_extras(facts, prefix)
         optional[f"{prefix}input_layernorm.weight"] = (hidden,)
     return Expected(required, optional)
-
-
-def _layer(
-    facts: DraftFacts, config: Mapping[str, Any], prefix: str, first: int | None
-) -> dict[str, Shape]:
-    attention = _latent(facts, config, prefix, first) if facts.is_mla else None
-    layer = attention or _attention(facts, prefix, first)
-    layer |= _mlp(facts, prefix)
-    for norm in ("input_layernorm", "post_attention_layernorm"):
-        layer[f"{prefix}{norm}.weight"] = (facts.hidden,)
-    return layer
-
-
-def _attention(facts: DraftFacts, prefix: str, first: int | None) -> dict[str, Shape]:
-    at = f"{prefix}self_attn."
-    width = _times(facts.heads, facts.head_dim)
-    shared = _times(facts.kv_heads or facts.heads, facts.head_dim)
-    return {
-        f"{at}q_proj.weight": (width, first),
-        f"{at}k_proj.weight": (shared, first),
-        f"{at}v_proj.weight": (shared, first),
-        f"{at}o_proj.weight": (facts.hidden, width),
-    }
-
-
-def _latent(
-    facts: DraftFacts, config: Mapping[str, Any], prefix: str, first: int | None
-) -> dict[str, Shape]:
-    at = f"{prefix}self_attn."
-    heads = facts.heads
-    q, kv = whole_number(config, "q_lora_rank"), whole_number(config, "kv_lora_rank")
-    nope = whole_number(config, "qk_nope_head_dim")
-    rope = whole_number(config, "qk_rope_head_dim")
-    value = whole_number(config, "v_head_dim")
-    query = _times(heads, _plus(nope, rope))
-    tensors: dict[str, Shape] = {
-        f"{at}kv_a_proj_with_mqa.weight": (_plus(kv, rope), first),
-        f"{at}kv_a_layernorm.weight": (kv,),
-        f"{at}kv_b_proj.weight": (_times(heads, _plus(nope, value)), kv),
-        f"{at}o_proj.weight": (facts.hidden, _times(heads, value)),
-    }
-    if q is None:
-        return tensors | {f"{at}q_proj.weight": (query, first)}
-    return tensors | {
-        f"{at}q_a_proj.weight": (q, first),
-        f"{at}q_a_layernorm.weight": (q,),
-        f"{at}q_b_proj.weight": (query, q),
-    }
-
-
-def _mlp(facts: DraftFacts, prefix: str) -> dict[str, Shape]:
-    wide, hidden = facts.intermediate, facts.hidden
-    return {
-        f"{prefix}mlp.gate_proj.weight": (wide, hidden),
-        f"{prefix}mlp.up_proj.weight": (wide, hidden),
-        f"{prefix}mlp.down_proj.weight": (hidden, wide),
-    }
-
-
-def _layer_extras(facts: DraftFacts, prefix: str) -> dict[str, Shape]:
-    at = f"{prefix}self_attn."
-    width = _times(facts.heads, facts.head_dim)
-    shared = _times(facts.kv_heads or facts.heads, facts.head_dim)
-    biases: dict[str, Shape] = {
-        f"{at}q_proj.bias": (width,),
-        f"{at}k_proj.bias": (shared,),
-        f"{at}v_proj.bias": (shared,),
-        f"{at}o_proj.bias": (facts.hidden,),
-        f"{at}q_norm.weight": (None,),
-        f"{at}k_norm.weight": (None,),
-    }
-    return biases
-
-
-def _times(left: int | None, right: int | None) -> int | None:
-    return left * right if left and right else None
-
-
-def _plus(left: int | None, right: int | None) -> int | None:
-    return left + right if left and right else None

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from firedup.drafter.case import Case
 from firedup.drafter.checkpoint import Tensor
-from firedup.drafter.expected import BENIGN, Shape, expected_tensors, held, is_split
+from firedup.drafter.expected import BENIGN, expected_tensors, held, is_split
+from firedup.drafter.layershape import Shape
 
 MIDLAYER = "midlayer."
 FIRST_LAYER = "layers.0."
@@ -13,7 +14,7 @@ FIRST_LAYER = "layers.0."
 def unknown_tensors(case: Case) -> tuple[Tensor, ...]:
     """Tensors whose names are not those of this kind of drafter."""
     expected = expected_tensors(case)
-    if expected is None or case.draft.gguf:
+    if expected is None or expected.is_open or case.draft.gguf:
         return ()
     known = {
         name

@@ -1,8 +1,9 @@
 """A tensor that the drafter needs is not in its files.
 
-No engine complains: SGLang's loader goes through what a file holds, and vLLM does not check
-EAGLE-3 drafters for weights that nobody set. The tensor keeps what it was initialised with, the
-server comes up, and next to no draft token is accepted.
+SGLang's loader goes through what a file holds, and vLLM does not check EAGLE-3 drafters for weights
+that nobody set: the tensor keeps what it was initialised with, the server comes up, and next to no
+draft token is accepted. Of MTP heads and of models that draft by themselves vLLM misses the norms
+and the embedding, and not always a matrix.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from firedup.core.model import Evidence
 from firedup.drafter.canonical import canonical_name
 from firedup.drafter.case import Case
 from firedup.drafter.expected import expected_tensors, held, is_split
+from firedup.drafter.facts_target import quantization_of
 from firedup.drafter.rename import renames_of
 from firedup.drafter.tell import file_of, llama_cpp, sglang, shape_text, under, vllm
 
@@ -79,6 +81,8 @@ def _consequences(case: Case, missing: tuple[str, ...]) -> tuple[Consequence, ..
     if "embed_tokens.weight" in missing:  # which is required where the target's is too wide
         early = "an AssertionError at start-up: hidden states and embeddings differ in width"
         in_vllm = vllm(Harm.CRASH, early, "<0.22"), vllm(Harm.SILENT_LOSS, starts, ">=0.22")
+    elif _is_missed(case, missing):
+        in_vllm = (vllm(Harm.CRASH, "Following weights were not initialized from checkpoint: …"),)
     else:
         in_vllm = (vllm(Harm.SILENT_LOSS, starts),)
     return (
@@ -86,6 +90,13 @@ def _consequences(case: Case, missing: tuple[str, ...]) -> tuple[Consequence, ..
         *in_vllm,
         llama_cpp(Harm.CRASH, "the converter or the loader misses a tensor"),
     )
+
+
+def _is_missed(case: Case, missing: tuple[str, ...]) -> bool:
+    """Whether vLLM is sure to notice, which looks for tensors that no quantisation could make."""
+    if case.draft_facts.kind not in {"mtp", "draft-model"} or quantization_of(case.draft):
+        return False
+    return any("norm" in name or "embed_tokens" in name for name in missing)
 
 
 def _line(name: str, shapes: object) -> str:

@@ -2,7 +2,8 @@
 
 The first layer of an EAGLE-3 drafter reads the embedding beside the hidden state, so its attention
 takes twice the hidden size; heads times head_dim, and intermediate_size, must be as configured.
-Engines find out when they copy the tensor, after the target was loaded.
+Engines find out when they copy the tensor, after the target was loaded. Of a model that drafts by
+itself its first and last layer are looked at, of an MTP head what joins its two inputs.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from collections.abc import Iterator
 from firedup.core.checked import CheckFinding, Harm
 from firedup.drafter.case import Case
 from firedup.drafter.checkpoint import Tensor
-from firedup.drafter.expected import BENIGN, Shape, expected_tensors, held
+from firedup.drafter.expected import BENIGN, expected_tensors, held
+from firedup.drafter.layershape import Shape
 from firedup.drafter.tell import everywhere, shape_text, some, tensor_evidence
 
 ID = "tensor-shape-wrong"
