@@ -12,7 +12,9 @@ import pytest
 from workbench import Site, recorded
 
 from firedup.core.error import RefusedError
-from firedup.core.model import Verdict
+from firedup.core.model import Finding, Severity, Verdict
+from firedup.session.launch import refuse_doomed
+from firedup.session.order import Order
 from firedup.session.registry import list_runs
 from firedup.testing.script import End, Script, line
 
@@ -44,6 +46,7 @@ def make_model(folder: Path, shards: int = 3) -> Path:
         (folder / name).write_bytes(safetensors())
     index = {"weight_map": {f"w{n}": name for n, name in enumerate(names)}}
     (folder / "model.safetensors.index.json").write_text(json.dumps(index))
+    (folder / "config.json").write_text(json.dumps({"model_type": "llama"}))
     return folder
 
 
@@ -96,6 +99,19 @@ async def test_a_port_that_is_taken_and_who_holds_it(
         said = await refuse(*sglang(site, model))
 
     assert f"port {site.port} belongs to pid {os.getpid()}" in said
+
+
+async def test_a_port_that_a_run_of_ones_own_holds_is_freed_by_its_name(
+    site: Site, model: Path
+) -> None:
+    program = site.fake(recorded("s01_success.log"))
+    argv = (program, "serve", "--model-path", str(model), "--port", str(site.port))
+    first = await site.launch(argv)
+    await site.conclude(first)
+
+    with pytest.raises(RefusedError) as refusal:
+        await site.launch(argv)
+    assert f"firedup stop {first.label.id}," in (refusal.value.todo or "")
 
 
 async def test_a_port_on_another_address_is_not_in_the_way(site: Site, model: Path) -> None:
@@ -178,6 +194,45 @@ async def test_a_shard_that_is_only_a_pointer_to_large_file_storage(
     shard.write_text("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 272\n")
 
     assert f"{shard}: the file is a Git LFS pointer" in await refuse(*sglang(site, model))
+
+
+async def test_a_download_that_was_broken_off_is_one_reason_that_names_some_files(
+    site: Site, refuse: Refuse, tmp_path: Path
+) -> None:
+    model = make_model(tmp_path / "big", shards=64)
+    for number in range(2, 65):
+        (model / f"model-{number}-of-64.safetensors").unlink()
+
+    said = await refuse(*sglang(site, model))
+
+    assert "63 files of the model are damaged, incomplete or not readable." in said
+    assert len(said.splitlines()) == 7
+    assert "and 59 more, which firedup preflight --json lists" in said
+
+
+async def test_a_folder_that_does_not_say_what_it_holds_or_holds_nothing(
+    site: Site, refuse: Refuse, model: Path, tmp_path: Path
+) -> None:
+    (model / "config.json").unlink()
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "configured").mkdir()
+    (tmp_path / "configured" / "config.json").write_text('{"model_type": "llama"}')
+
+    assert f"{model}: no config.json in this folder" in await refuse(*sglang(site, model))
+    assert "empty: no weights in this folder" in await refuse(*sglang(site, tmp_path / "empty"))
+    configured = sglang(site, tmp_path / "configured")
+    assert "configured: no weights in this folder" in await refuse(*configured)
+    assert await site.launch((*configured, "--load-format", "dummy"))
+
+
+async def test_an_index_that_promises_more_than_its_files_hold_is_a_warning(
+    site: Site, model: Path
+) -> None:
+    heeded: list[Finding] = []
+    await refuse_doomed(site.agent, site.catalogue, Order(sglang(site, model)), heed=heeded.append)
+
+    assert [one.id for one in heeded] == ["model-index-differs"]
+    assert [one.severity for one in heeded] == [Severity.WARNING]
 
 
 async def test_all_that_is_wrong_is_said_at_once(

@@ -82,7 +82,7 @@ async def test_a_truncated_model_is_refused_before_a_real_launch_and_diagnosed_a
     site: Site, tmp_path: Path
 ) -> None:
     argv = command(site, model=truncate_copy(TARGET, tmp_path))
-    with pytest.raises(RefusedError, match="damaged or incomplete"):
+    with pytest.raises(RefusedError, match="damaged, incomplete"):
         await site.launch(argv)
     run = await site.launch(argv, force=True)
 

@@ -17,6 +17,7 @@ from firedup.core.model import (
     StageSpan,
     Verdict,
 )
+from firedup.view.cause import render_findings
 from firedup.view.explanation import render_explanation
 from firedup.view.paper import Paper, count_columns
 from tests.view import story
@@ -137,6 +138,20 @@ findings
     sample: no process used CPU or read a byte for 8 min 10 s
     → Stop it, and start it again with NCCL_DEBUG=INFO.\
 """)
+
+
+def test_what_is_said_of_a_file_is_whole_and_of_many_files_some_are_told():
+    files = [Evidence("file", f"/models/k2/model-{n:05}.safetensors: 436 bytes, but its header"
+                              " needs at least 473") for n in range(1, 9)]  # fmt: skip
+    finding = Finding("model-damaged", Severity.SEVERE, "8 files are damaged.", tuple(files))
+
+    lines = render_findings((finding,), Paper(columns=72))
+    assert lines[1:3] == [
+        "    file: /models/k2/model-00001.safetensors: 436 bytes, but its header",
+        "      needs at least 473",
+    ]
+    assert len(lines) == 14
+    assert lines[-1] == "    and 2 more, with --json all of them"
 
 
 def test_a_healthy_log_is_told_in_few_words():

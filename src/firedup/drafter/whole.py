@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from firedup.core.error import UsageError
 from firedup.core.model import Evidence, Finding, Severity
-from firedup.drafter.checkpoint import Checkpoint, Damage
+from firedup.drafter.checkpoint import Checkpoint
 from firedup.drafter.place import Place
-from firedup.drafter.remedy import remedy_of
+from firedup.drafter.remedy import NOTHING_FOUND, remedy_of
 
 
 async def read_whole(
@@ -25,15 +25,56 @@ async def read_whole(
 
 
 def tell_damage(checkpoint: Checkpoint, role: str) -> tuple[Finding, ...]:
-    """A finding for each file that is not what it must be.
+    """One finding that names each file that is not what it must be, however many those are.
 
     A folder without weights is none: an engine can be told to make them up.
     """
     path = checkpoint.path.rstrip("/")
-    return tuple(
-        _broken(path if path.endswith(f"/{one.file}") else f"{path}/{one.file}", role, one)
-        for one in checkpoint.damages
-        if one.file
+    broken = [one for one in checkpoint.damages if one.file]
+    if not broken:
+        return ()
+    count = len(broken)
+    what = f"A file of the {role} is" if count == 1 else f"{count} files of the {role} are"
+    evidence = tuple(
+        Evidence(
+            "file", f"{path if path.endswith(f'/{one.file}') else f'{path}/{one.file}'}: {one.why}"
+        )
+        for one in broken
+    )
+    message = f"{what} damaged, incomplete or not readable."
+    return (Finding(f"{role}-damaged", Severity.SEVERE, message, evidence, remedy_of(broken)),)
+
+
+def tell_lack(checkpoint: Checkpoint, role: str, *, makes_up_weights: bool) -> tuple[Finding, ...]:
+    """A finding where there is nothing to load at all; `makes_up_weights` is what it needs none."""
+    lacks = [one for one in checkpoint.damages if not one.file and one.why in NOTHING_FOUND]
+    if not lacks or makes_up_weights:
+        return ()
+    return (
+        Finding(
+            f"{role}-without-weights",
+            Severity.SEVERE,
+            f"The {role} cannot be loaded from where it is to lie.",
+            tuple(Evidence("file", f"{checkpoint.path}: {one.why}") for one in lacks),
+            remedy_of(lacks),
+        ),
+    )
+
+
+def tell_doubts(checkpoint: Checkpoint, role: str) -> tuple[Finding, ...]:
+    """A warning where the index names tensors that its files do not hold; engines say nothing."""
+    if not checkpoint.doubts:
+        return ()
+    path = checkpoint.path.rstrip("/")
+    return (
+        Finding(
+            f"{role}-index-differs",
+            Severity.WARNING,
+            f"The index of the {role} promises tensors that its files do not hold: such a tensor"
+            " keeps its first random values.",
+            tuple(Evidence("file", f"{path}/{one.file}: {one.why}") for one in checkpoint.doubts),
+            "Compare the folder with its source; download what differs again.",
+        ),
     )
 
 
@@ -44,14 +85,4 @@ def _missing(path: str, role: str) -> Finding:
         f"The {role} {path} does not exist on this host.",
         (Evidence("file", f"{path}: no such file or folder"),),
         "Correct the path, or download the checkpoint first.",
-    )
-
-
-def _broken(path: str, role: str, damage: Damage) -> Finding:
-    return Finding(
-        f"{role}-damaged",
-        Severity.SEVERE,
-        f"A file of the {role} is damaged, incomplete or not readable.",
-        (Evidence("file", f"{path}: {damage.why}"),),
-        remedy_of((damage,)),
     )

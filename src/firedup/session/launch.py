@@ -10,7 +10,7 @@ from pathlib import Path
 
 from firedup import __version__
 from firedup.core.error import RefusedError, UsageError
-from firedup.core.model import Finding, ServerSpec, Severity
+from firedup.core.model import Evidence, Finding, ServerSpec, Severity
 from firedup.host.base import OperationError
 from firedup.host.launch import launch_server
 from firedup.host.link import Agent
@@ -26,6 +26,8 @@ from firedup.session.preflight_host import Facts
 from firedup.session.recipe import make_recipe
 from firedup.session.registry import Run, find_run
 from firedup.session.variables import fetch_variable_names, variable_paths
+
+_MOST_FIRST = 4  # files of the first reason that a refusal names
 
 Heed = Callable[[Finding], None]
 
@@ -172,6 +174,13 @@ def _recipe_for(
     return make_recipe(target, catalogue.rules_for(spec.engine))
 
 
+def _list_some(evidence: Sequence[Evidence], most: int) -> list[str]:
+    shown = evidence if len(evidence) <= most + 1 else evidence[:most]
+    hidden = len(evidence) - len(shown)
+    more = [f"and {hidden} more, which firedup preflight --json lists"] if hidden else []
+    return [*(one.text for one in shown), *more]
+
+
 def refuse(findings: Sequence[Finding], host: str | None = None) -> None:
     """Raise RefusedError when there are reasons against a launch; `host` is not this machine."""
     if not findings:
@@ -179,7 +188,11 @@ def refuse(findings: Sequence[Finding], host: str | None = None) -> None:
     first, *others = findings
     raise RefusedError(
         f"refused to launch{f' on {host}' if host else ''}: {first.message}",
-        evidence="\n  ".join(item.text for item in first.evidence),
-        why="\n  ".join(f"also: {f.message} {f.evidence[0].text}" for f in others) or None,
+        evidence="\n  ".join(_list_some(first.evidence, _MOST_FIRST)) or None,
+        why="\n  ".join(
+            f"also: {one.message} {', '.join(_list_some(one.evidence, 1))}".rstrip()
+            for one in others
+        )
+        or None,
         todo=f"{first.remedy or ''} --force launches all the same.".strip(),
     )

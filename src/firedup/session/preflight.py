@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import posixpath
+import shlex
 from collections.abc import Awaitable, Callable, Collection
 
+from firedup.core.error import HostError
 from firedup.core.model import Evidence, Finding, Ownership, ServerSpec, Severity
 from firedup.host.file import check_paths, find_program
 from firedup.host.link import Agent
-from firedup.host.process import fetch_port
+from firedup.host.process import describe_process, fetch_port
 from firedup.session.container import check_container, path_outside
 from firedup.session.fit import check_checkpoints
 from firedup.session.order import Order
 from firedup.session.preflight_host import HOST_CHECKS, Facts, check_host, fetch_facts
+from firedup.session.registry import Run, list_runs
 
 ALL = "all"
 # The checks by the names by which they are left out.
@@ -146,6 +150,8 @@ async def _check_ports(agent: Agent, spec: ServerSpec, own: Collection[int]) -> 
         if owner.owner not in (Ownership.NO, Ownership.UNKNOWN):
             continue
         who = f"pid {owner.pid} ({owner.command})" if owner.pid else "a process of another user"
+        run = await _find_owner(agent, owner.pid) if owner.pid else None
+        word = _type_run(run) if run is not None else ""
         derived = "" if port == spec.port else f" (derived from port {spec.port})"
         found.append(
             Finding(
@@ -153,10 +159,28 @@ async def _check_ports(agent: Agent, spec: ServerSpec, own: Collection[int]) -> 
                 Severity.SEVERE,
                 f"Port {port}{derived} is taken: the server could not bind it after loading.",
                 (Evidence("port", f"port {port} belongs to {who}"),),
-                "Stop that process or choose another port.",
+                f"That is a run of yours: end it with firedup stop {word}, or choose another port."
+                if word
+                else "Stop that process or choose another port.",
             )
         )
     return found
+
+
+async def _find_owner(agent: Agent, pid: int) -> Run | None:
+    """The run whose server the process `pid` is, or a child of its server; None when none is."""
+    with contextlib.suppress(HostError):
+        pids = {pid, (await describe_process(agent, pid)).parent}
+        for run in await list_runs(agent):
+            if run.is_alive and run.state.server is not None and run.state.server.pid in pids:
+                return run
+    return None
+
+
+def _type_run(run: Run) -> str:
+    """What a command calls it; its id where its name means another one, or cannot be typed."""
+    host = "" if run.label.host == "local" else f" --host {shlex.quote(run.label.host)}"
+    return f"{run.label.id}{host}"
 
 
 async def _check_log(about: Facts) -> list[Finding]:

@@ -12,10 +12,13 @@ from firedup.view.redact import clean
 
 MOST_FOLLOWED = 5
 MOST_FINDINGS = 6
+MOST_EVIDENCE = 6  # observations of one finding
 MOST_NOTES = 3  # beside findings that matter more there is room for fewer
 _LEAST_FOLLOWED = 48  # columns: a message that needs more than it has beside its place goes below
 _MOST_QUOTED = 3  # lines of a cause or of last words, or as many as are needed for …
 _MOST_COLUMNS = 225  # … so much of it
+_WHOLE = ("file", "port", "command")  # kinds of evidence that are not cut short …
+_MOST_TOLD = 4  # … up to so many lines
 _VARYING = re.compile(r"0x[0-9a-fA-F]+|\d+")
 
 
@@ -123,19 +126,30 @@ def _finding(finding: Finding, paper: Paper) -> list[str]:
     else:
         painted = paper.paint(symbol, tone, "bold") + " " + paper.paint(f"{name}:", tone)
         lines = [folded[0].replace(f"! {name}:", painted, 1), *folded[1:]]
-        for evidence in finding.evidence:
+        shown = finding.evidence[:MOST_EVIDENCE]
+        for evidence in shown:
             lines += render_evidence(evidence, paper, indent="    ")
+        if (hidden := len(finding.evidence) - len(shown)) > 0:
+            lines.append(paper.paint(f"    and {hidden} more, with --json all of them", "faint"))
     if finding.remedy:
         lines += paper.fold(clean(finding.remedy), indent="    → ")
     return [paper.paint(line, "faint") for line in lines] if is_note else lines
 
 
 def render_evidence(evidence: Evidence, paper: Paper, *, indent: str) -> list[str]:
-    """One observation on one line, its place first; the last words of a log as they stand there."""
+    """One observation on one line, its place first; the last words of a log as they stand there.
+
+    What is said of a file, a port or a command is whole, on more lines: its end is the point.
+    """
     if evidence.kind == "line" and evidence.line_number is None:
         return _last_words(evidence, paper, indent=indent)
     place = f"line {evidence.line_number}" if evidence.line_number is not None else evidence.kind
     head = f"{indent}{place}: "
+    if evidence.kind in _WHOLE:
+        inner = replace(paper, columns=max(16, paper.columns))
+        text = inner.cut_message(_message(evidence.text), _MOST_TOLD * inner.columns)
+        lines = inner.fold(text, indent=head, rest=f"{indent}  ")
+        return [paper.paint(line, "faint") for line in lines]
     room = max(16, paper.columns - count_columns(head))
     text = _message(evidence.text)
     return [paper.paint(head + paper.cut_message(text, room), "faint")]
