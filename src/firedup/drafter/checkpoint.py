@@ -57,9 +57,10 @@ class TokenizerFacts:
 class Checkpoint:
     """`config` and `extra` are parsed JSON files (`extra` by file name; config.json is `config`).
 
-    `extra["README.md"]` has `base_model` alone, as a list. `unread` are files that were not looked
-    at though nothing shows them to be wrong: pickles, files that the index leaves out. `doubts` are
-    about files that an engine may take as they are: tensors of the index that are not in its file.
+    `extra["README.md"]` has `base_model` alone, a list, and `base_model_relation` where it is said.
+    `unread` are files that were not looked at though nothing shows them to be wrong: pickles, files
+    that the index leaves out. `doubts` are about files that an engine may take as they are: tensors
+    of the index that are not in its file.
 
     `tensors` holds every tensor of a small checkpoint; of one with more than a few thousand, those
     whose names carry no number beside the layers first and last. `groups` holds them all, folded.

@@ -187,7 +187,7 @@ def _list(folder: str) -> "list[str]":
 
 
 def _read_card(reading: Reading, folder: str, names: "list[str]") -> None:
-    """The models that the card names as those it was made of."""
+    """The models that the card names as those it was made of, and how."""
     if "README.md" not in names:
         return
     try:
@@ -197,9 +197,12 @@ def _read_card(reading: Reading, folder: str, names: "list[str]") -> None:
     _, _, rest = text.partition("---\n")
     head = rest.partition("\n---")[0] if text.startswith("---") else ""
     bases, is_inside = [], False
+    card = {}  # type: dict[str, Any]
     for line in head.splitlines()[:200]:
         key, colon, value = line.partition(":")
-        if colon and key.strip() == "base_model":
+        if colon and key.strip() == "base_model_relation":
+            card["base_model_relation"] = value.strip(" '\"")[:40]
+        elif colon and key.strip() == "base_model":
             is_inside = True
             bases += [value.strip(" '\"")] if value.strip() else []
         elif is_inside and line.lstrip().startswith("- "):
@@ -207,7 +210,8 @@ def _read_card(reading: Reading, folder: str, names: "list[str]") -> None:
         elif line[:1].strip():
             is_inside = False
     if bases:
-        reading.documents["README.md"] = {"base_model": [base[:200] for base in bases[:8]]}
+        card["base_model"] = [base[:200] for base in bases[:8]]
+        reading.documents["README.md"] = card
 
 
 def _read_weights(reading: Reading, folder: str, names: "list[str]", work: "Any") -> None:
