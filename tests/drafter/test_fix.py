@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 
 from firedup.core.checked import Fixed
 from firedup.core.error import UsageError
+from firedup.demo.model import TRAINED, model_path
 from firedup.drafter.fix import fix
 from tests.drafter.faults import Mutation
 from tests.drafter.mutations import MUTATIONS
@@ -185,6 +187,20 @@ def test_a_link_into_a_folder_is_no_way_into_it(tmp_path: Path) -> None:
 def test_a_place_that_is_none_on_this_machine_is_wrong_use(out: str) -> None:
     with pytest.raises(UsageError, match=r"no folder is named|on this machine"):
         fix(*broken_folders("d2t-ids"), out)
+
+
+def test_a_gguf_file_is_not_corrected(tmp_path: Path) -> None:
+    target, _ = broken_folders("d2t-ids")
+    shutil.copy(model_path(TRAINED), tmp_path / "draft.gguf")
+
+    for draft in (tmp_path, tmp_path / "draft.gguf"):
+        with pytest.raises(UsageError, match="a GGUF file is not corrected"):
+            fix(target, draft, tmp_path / "out")
+
+
+def test_a_drafter_that_is_not_there_is_said_to_be_so(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no such file or folder"):
+        fix(tmp_path, tmp_path / "nowhere", tmp_path / "out")
 
 
 def test_a_drafter_on_another_host_is_corrected_there() -> None:

@@ -13,14 +13,18 @@ from firedup.cli.haste import loading
     "check",
     example="""
     firedup check ~/models/Kimi-K2.5 ~/models/kimi-k25-eagle3 --engine sglang
-    firedup check box:/data/target box:/data/draft --engine-version 0.5.9 --tp 8
+    firedup check box:/m/target box:/m/draft --engine sglang --engine-version 0.5.9
     firedup check --run kimi
     firedup check ~/models/target ~/models/draft --fix ~/models/draft-fixed
     """,
 )
 @click.argument("target", required=False)
 @click.argument("draft", required=False)
-@option.engine
+@click.option(
+    "--engine",
+    metavar="NAME",
+    help="sglang, vllm or llama-cpp; else that of the command or run, else all three.",
+)
 @click.option("--engine-version", "version", metavar="V", help="Its version, such as 0.5.9.")
 @click.option("--tp", type=click.IntRange(1, 4096), metavar="N", help="Ranks that share a layer.")
 @click.option(
@@ -34,7 +38,8 @@ from firedup.cli.haste import loading
     "--fix",
     "out",
     metavar="OUT",
-    help="Write a corrected copy of the drafter to this new folder, and check the copy.",
+    help="Write a corrected copy of the drafter's folder to this new folder, and check the copy."
+    " GGUF files are not corrected.",
 )
 @option.host
 @option.json

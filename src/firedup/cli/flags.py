@@ -17,7 +17,9 @@ from firedup.cli.command import command as make_command
 )
 @click.argument("target")
 @click.argument("draft")
-@option.engine
+@click.option(
+    "--engine", metavar="NAME", help="sglang, vllm or llama-cpp; else all that serve such files."
+)
 @click.option("--engine-version", "version", metavar="V", help="Its version, such as 0.5.9.")
 @click.option("--tp", type=click.IntRange(1, 4096), metavar="N", help="Ranks that share a layer.")
 @click.option(

@@ -56,11 +56,7 @@ async def fix_paths(
     copied = find_free_place(out, kept)
     async with open_case(target, draft, question, host=host) as (case, _):
         if case.draft.gguf:
-            raise UsageError(
-                "a GGUF file is not corrected",
-                where=draft,
-                todo="Correct the folder that it was converted from, and convert it again.",
-            )
+            raise _is_gguf(draft)
         found, _ = judge(case)
         repair = plan_repair(case, found)
         if repair.is_empty:
@@ -83,13 +79,25 @@ def _source(draft: str, host: str | None) -> Path:
             todo="Run firedup there, or copy the drafter here first.",
         )
     source = _own_folder(path, None)
-    if source is None:
-        raise UsageError(
-            "only the folder of a drafter can be corrected",
-            where=draft,
-            todo="Give the folder with config.json and the safetensors files.",
-        )
-    return source
+    if source is not None:
+        return source
+    if not Path(path).expanduser().exists():
+        raise UsageError(f"{draft}: no such file or folder", todo="Give the drafter's folder.")
+    if path.endswith(".gguf"):
+        raise _is_gguf(draft)
+    raise UsageError(
+        "only the folder of a drafter can be corrected",
+        where=draft,
+        todo="Give the folder with config.json and the safetensors files.",
+    )
+
+
+def _is_gguf(draft: str) -> UsageError:
+    return UsageError(
+        "a GGUF file is not corrected",
+        where=draft,
+        todo="Correct the folder that it was converted from, and convert it again.",
+    )
 
 
 def _own_folder(text: str, host: str | None) -> Path | None:
