@@ -191,9 +191,10 @@ def test_a_place_that_is_none_on_this_machine_is_wrong_use(out: str) -> None:
 
 def test_a_gguf_file_is_not_corrected(tmp_path: Path) -> None:
     target, _ = broken_folders("d2t-ids")
-    shutil.copy(model_path(TRAINED), tmp_path / "draft.gguf")
+    (tmp_path / "gguf").mkdir()
+    shutil.copy(model_path(TRAINED), tmp_path / "gguf" / "draft.gguf")
 
-    for draft in (tmp_path, tmp_path / "draft.gguf"):
+    for draft in (tmp_path / "gguf", tmp_path / "gguf" / "draft.gguf"):
         with pytest.raises(UsageError, match="a GGUF file is not corrected"):
             fix(target, draft, tmp_path / "out")
 
