@@ -110,8 +110,8 @@ def test_every_view_tells_of_stacks_once():
     assert len([line for line in told if "stacks: TP2 (odd one out)" in line]) == 1
     assert len([line for line in events if '"event": "stacks"' in line]) == 1
     ending = Classic(zone=None).feed(stalled())
-    assert ending[0].startswith("STALLED at ")
-    assert ending[1:] == render_groups(STACKS)
+    assert ending[-1].startswith("STALLED at ")
+    assert ending[:-1] == render_groups(STACKS)
     assert any("stacks" in line for line in render_now(stalled(), Paper(), pace=Pace()))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import tzinfo
 
 from firedup.core.model import Snapshot, Verdict
+from firedup.view.eta import say_eta
 from firedup.view.quantity import render_clock
 from firedup.view.redact import clean_start, printable_block, redact
 from firedup.view.stack import render_groups
@@ -55,7 +56,7 @@ class Classic:
         if is_ending and verdict in _ENDINGS:
             self._has_ended = True
             stacks = snapshot.explanation.stacks
-            return (f"{_ENDINGS[verdict]} at {time}", *(render_groups(stacks) if stacks else ()))
+            return (*(render_groups(stacks) if stacks else ()), f"{_ENDINGS[verdict]} at {time}")
         if self._due_ns is None:
             self._due_ns = snapshot.now_ns + self._every_ns
         if snapshot.now_ns < self._due_ns:
@@ -64,7 +65,8 @@ class Classic:
         self._due_ns += (1 + missed) * self._every_ns
         line = snapshot.highlight
         seen = clean_start(line.text)[: self._width] if line else "(no match)"
-        return (f"{time} waiting... last: {seen}",)
+        eta = say_eta(snapshot)
+        return (f"{time} waiting... last: {seen}" + (f"  [ready {eta}]" if eta else ""),)
 
     def close(self, snapshot: Snapshot) -> tuple[str, ...]:
         """What is left to say at the end."""
