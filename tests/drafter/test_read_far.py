@@ -109,3 +109,49 @@ async def test_tokens_are_told_where_two_vocabularies_part() -> None:
     assert ours != theirs or (await Here().tokens(str(draft), range(192))) != (
         await Here().tokens(str(target), range(192))
     )
+
+
+def hub(folder: Path, name: str, refs: str | None = "abc") -> Path:
+    """A model in a cache of the hub; returns its snapshot."""
+    kept = folder / f"models--{name.replace('/', '--')}"
+    snapshot = kept / "snapshots" / "abc"
+    snapshot.mkdir(parents=True)
+    (snapshot / "config.json").write_text('{"model_type": "llama"}')
+    if refs is not None:
+        (kept / "refs").mkdir()
+        (kept / "refs" / "main").write_text(refs)
+    return snapshot
+
+
+@pytest.mark.parametrize("is_far", [False, True])
+async def test_what_a_command_names_is_looked_for_where_the_command_ran(
+    tmp_path: Path, is_far: bool
+) -> None:
+    work, cache = tmp_path / "work", tmp_path / "cache"
+    (work / "org" / "local").mkdir(parents=True)
+    (work / "org" / "local" / "config.json").write_text('{"model_type": "qwen3"}')
+    hub(cache, "org/model")
+    hub(cache, "org/local")
+    hub(cache, "org/pinned", refs=None)
+    async with open_agent(local_host()) as agent:
+        env = {"HF_HUB_CACHE": str(cache), "SECRET": "x"}
+        place = There(agent, str(work), env) if is_far else Here(str(work), env)
+
+        assert (await place.describe("org/model")).config["model_type"] == "llama"
+        assert (await place.describe("org/pinned")).config["model_type"] == "llama"
+        # As engines do, a folder of that name goes first.
+        assert (await place.describe("org/local")).config["model_type"] == "qwen3"
+        with pytest.raises(UsageError) as caught:
+            await place.describe("org/none")
+        assert f"no folder in {work}, and no model in the hub's cache {cache}" in str(caught.value)
+        with pytest.raises(UsageError, match="no such file or folder"):
+            await place.describe("../none.gguf")
+
+
+async def test_tokens_and_rows_are_read_where_the_checkpoint_was_found() -> None:
+    target, _ = good_folders("plain")
+    place = Here(str(target.parent))
+
+    await place.describe(target.name)
+
+    assert await place.tokens(target.name, range(3)) == await Here().tokens(str(target), range(3))

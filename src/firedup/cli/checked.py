@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from firedup.cli.drive import run_async
 from firedup.cli.pairnamed import Others, Pair, Words, name_pair
@@ -120,11 +121,20 @@ async def _check_run(
         launch = _read(manifest.argv, manifest.env, tp, found.spec)
         engine = _engine_of(engine, found.spec, launch)
         demand_known(engine, version)
-        pair = name_pair(words, found.spec, manifest.cwd or "", f"the command of {run}")
-        place = Here() if agent.host.is_local else There(agent)
+        cwd = manifest.cwd or ""
+        is_local = agent.host.is_local
+        named = (_from_here(words[0]), _from_here(words[1])) if is_local else words
+        pair = name_pair(named, found.spec, cwd, f"the command of {run}")
+        place = Here(cwd, launch.env) if is_local else There(agent, cwd, launch.env)
         question = Question(engine, version, launch)
         checked = await check_pair((place, pair.target), (place, pair.draft), question)
         return _with(pair.others, checked)
+
+
+def _from_here(word: str | None) -> str | None:
+    """A path that was typed and is there, in full: those of a command are from another folder."""
+    path = Path(word or "").expanduser()
+    return str(path.absolute()) if word and path.exists() else word
 
 
 def _split(text: str) -> tuple[str, ...]:

@@ -27,7 +27,7 @@ class Pair:
 
 
 def name_pair(words: Words, spec: ServerSpec, cwd: str, source: str = "") -> Pair:
-    """The pair of `words`, completed from `spec`, whose paths are from `cwd`.
+    """The pair of `words`, completed from `spec`, whose paths are from `cwd` and stay so.
 
     `source` is what the command is called, "" where there is none. UsageError for one that neither
     names.
@@ -36,17 +36,17 @@ def name_pair(words: Words, spec: ServerSpec, cwd: str, source: str = "") -> Pai
     others: list[tuple[str, str]] = []
     for word, meant, role in zip(words, (spec.model, spec.draft), _ROLES, strict=True):
         place = None if meant is None else posixpath.join(cwd, meant)
-        named.append(_choose(word, place, role, source))
+        named.append(_choose(word, meant, role, source))
         if word is not None and place is not None and not _is_same(word, place):
             others.append((f"other {_ROLES[role]}", f"{source} names {meant}; not looked at"))
     return Pair(named[0], named[1], tuple(others))
 
 
-def _choose(word: str | None, place: str | None, role: str, source: str) -> str:
+def _choose(word: str | None, meant: str | None, role: str, source: str) -> str:
     if word is not None:
         return word
-    if place is not None:
-        return place
+    if meant is not None:
+        return meant
     if source:
         raise UsageError(
             f"{source} names no {_ROLES[role]}", todo="Name both: firedup check TARGET DRAFT."

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from firedup.core.error import UsageError
@@ -19,6 +19,7 @@ from firedup.host.link import Agent
 
 READ_TIMEOUT_S = 300.0  # headers of many files, on a file system that may be slow
 _MOST_BYTES = 64 << 20
+_HUB_VARIABLES = ("HF_HOME", "HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE", "XDG_CACHE_HOME")
 Range = tuple[Tensor, int, int, int]  # tensor, first byte within it, bytes, bytes of an item
 
 
@@ -38,56 +39,84 @@ class Place(Protocol):
 
 
 class Here:
-    """This machine, in this process."""
+    """This machine, in this process.
+
+    Relative paths are from `base`; `env` says where the cache of the hub is, beside the process's
+    own variables.
+    """
 
     name = ""
+
+    def __init__(self, base: str = "", env: Mapping[str, str] | None = None) -> None:
+        self._base = base
+        self._env = _hub_variables(env or {})
+        self._found: dict[str, str] = {}  # path as it was named → where it lies
 
     async def describe(self, path: str) -> Checkpoint:
         """The checkpoint at `path`."""
         try:
-            return decode_checkpoint(await asyncio.to_thread(describe_checkpoint, path), path)
+            told = await asyncio.to_thread(
+                describe_checkpoint, path, base=self._base, env=self._env
+            )
         except AgentError as error:
             raise _none_there("", error.what) from error
+        self._found[path] = told["path"]
+        return decode_checkpoint(told, path)
 
     async def slices(self, path: str, ranges: Sequence[Range]) -> list[bytes | None]:
         """The bytes of each range."""
-        data, flaws = await asyncio.to_thread(read_slices, path, _wire(ranges))
+        place = self._found.get(path, path)
+        data, flaws = await asyncio.to_thread(read_slices, place, _wire(ranges))
         return _cut(data, ranges, flaws)
 
     async def tokens(self, path: str, ids: Sequence[int]) -> dict[int, str]:
         """The texts of tokens by their ids."""
-        found = await asyncio.to_thread(read_tokens, path, list(ids))
+        found = await asyncio.to_thread(read_tokens, self._found.get(path, path), list(ids))
         return dict(found)
 
 
 class There:
-    """A host, by way of its agent."""
+    """A host, by way of its agent; `base` and `env` as for Here, on that host."""
 
-    def __init__(self, agent: Agent) -> None:
+    def __init__(self, agent: Agent, base: str = "", env: Mapping[str, str] | None = None) -> None:
         self._agent = agent
+        self._from = {"base": base, "env": _hub_variables(env or {})}
+        self._found: dict[str, str] = {}  # path as it was named → where it lies
         self.name = "" if agent.host.is_local else agent.host.name
 
     async def describe(self, path: str) -> Checkpoint:
         """The checkpoint at `path` there."""
         try:
-            told, data = await self._agent.fetch("checkpoint", path=path, timeout_s=READ_TIMEOUT_S)
+            told, data = await self._agent.fetch(
+                "checkpoint", path=path, timeout_s=READ_TIMEOUT_S, **self._from
+            )
         except OperationError as error:
             if error.code not in ("not-found", "denied"):
                 raise
             raise _none_there(self.name, error.what) from error
-        return decode_checkpoint(json.loads(_inflate(data, told["size"])), path, self.name)
+        found = json.loads(_inflate(data, told["size"]))
+        self._found[path] = found["path"]
+        return decode_checkpoint(found, path, self.name)
 
     async def slices(self, path: str, ranges: Sequence[Range]) -> list[bytes | None]:
         """The bytes of each range."""
         told, data = await self._agent.fetch(
-            "slices", path=path, ranges=_wire(ranges), timeout_s=READ_TIMEOUT_S
+            "slices",
+            path=self._found.get(path, path),
+            ranges=_wire(ranges),
+            timeout_s=READ_TIMEOUT_S,
         )
         return _cut(_inflate(data, told["size"]), ranges, told["flaws"])
 
     async def tokens(self, path: str, ids: Sequence[int]) -> dict[int, str]:
         """The texts of tokens by their ids."""
-        told = await self._agent.call("tokens", path=path, ids=list(ids))
+        told = await self._agent.call("tokens", path=self._found.get(path, path), ids=list(ids))
         return dict(told["tokens"])
+
+
+def _hub_variables(env: Mapping[str, str]) -> dict[str, str]:
+    """Those of a launch that say where the cache of the hub is; no others cross the link."""
+    return {name: env[name] for name in _HUB_VARIABLES if name in env}
 
 
 def _none_there(host: str, what: str) -> UsageError:

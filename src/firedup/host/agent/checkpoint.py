@@ -26,6 +26,7 @@ _EXTRA = (
     "tokenizer_config.json", "special_tokens_map.json",
 )  # fmt: skip
 _PICKLES = (".bin", ".pt", ".pth", ".ckpt")
+PICKLE = "a pickle; not read"
 NO_WEIGHTS = "no weights in this folder"
 SEVERAL_GGUF = "several GGUF files; name one of them"
 NO_CHECKPOINT = "neither safetensors nor GGUF"
@@ -89,18 +90,23 @@ class Never:
 
 
 def op_checkpoint(args: "dict[str, Any]", work: "Any") -> "tuple[dict[str, Any], bytes]":
-    """checkpoint {path}: a folder or a file of weights; result {size}, the JSON compressed.
+    """checkpoint {path, base?, env?}: a folder or a file of weights; {size}, the JSON compressed.
 
-    `path` may be the name of a model that lies in the cache of the hub. "not-found" for none.
+    `path` may be the name of a model that lies in the cache of the hub. `base` is the folder that
+    it is named from, and `env` says where that cache is. "not-found" for none.
     """
-    data = json.dumps(describe_checkpoint(args["path"], work), separators=(",", ":"))
+    told = describe_checkpoint(args["path"], work, args.get("base") or "", args.get("env") or {})
+    data = json.dumps(told, separators=(",", ":"))
     return {"size": len(data)}, zlib.compress(data.encode("utf-8"), 6)
 
 
-def describe_checkpoint(path: str, work: "Any" = Never) -> "dict[str, Any]":
+def describe_checkpoint(
+    path: str, work: "Any" = Never, base: str = "", env: "Any" = None
+) -> "dict[str, Any]":
     """All that is told of a checkpoint, as JSON has it; stops early when `work` is closed."""
-    found = find_checkpoint(path)
-    is_beside = os.path.isdir(found) and os.path.isfile(os.path.expanduser(path))
+    found = find_checkpoint(path, base, env)
+    named = os.path.join(base, os.path.expanduser(path))
+    is_beside = os.path.isdir(found) and os.path.isfile(named)
     reading = Reading(found, is_beside=is_beside)
     is_collecting = gc.isenabled()
     gc.disable()  # a million small objects, none of which is garbage, would be looked at again
@@ -115,38 +121,58 @@ def describe_checkpoint(path: str, work: "Any" = Never) -> "dict[str, Any]":
             gc.enable()
 
 
-def find_checkpoint(path: str) -> str:
+def find_checkpoint(path: str, base: str = "", env: "Any" = None) -> str:
     """Where a checkpoint lies: at `path`, or in the cache of the hub under that name.
 
+    `base` is the folder that relative paths are from, `env` has variables beside this process's.
     A file beside its config.json stands for the folder, which alone is what engines load.
     """
-    place = os.path.expanduser(path)
+    place = os.path.join(base, os.path.expanduser(path))
     if "\0" not in place and os.path.lexists(place):
         folder = os.path.dirname(place) or "."
         has_config = os.path.isfile(os.path.join(folder, "config.json"))
         is_part = has_config or place.endswith(".safetensors.index.json")
         return folder if os.path.isfile(place) and is_part and not is_gguf(place) else place
+    why = "no such file or folder"
     if _HUB_NAME.fullmatch(path):
-        cache = os.environ.get("HF_HOME") or os.path.join(
-            os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "huggingface"
-        )
-        hub = os.environ.get("HF_HUB_CACHE") or os.path.join(cache, "hub")
-        folder = os.path.join(hub, "models--" + path.replace("/", "--"))
+        hub = _hub_cache(dict(os.environ, **(env or {})))
+        folder = os.path.join(hub, "models--" + path.replace("/", "--"), "snapshots")
+        snapshot = _snapshot_of(folder)
+        if snapshot is not None:
+            return snapshot
+        why = f"no folder{' in ' + base if base else ''}, and no model in the hub's cache {hub}"
+    raise AgentError("not-found", f"{path}: {why}", "ENOENT")
+
+
+def _hub_cache(env: "Any") -> str:
+    """Where huggingface_hub keeps models."""
+    home = env.get("HF_HOME") or os.path.join(
+        env.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "huggingface"
+    )
+    named = env.get("HF_HUB_CACHE") or env.get("HUGGINGFACE_HUB_CACHE")
+    return os.path.expanduser(named or os.path.join(home, "hub"))
+
+
+def _snapshot_of(folder: str) -> "str | None":
+    """The snapshot that main refers to, or the only one that there is."""
+    try:
+        text = read_all(os.path.join(os.path.dirname(folder), "refs", "main"), 200)
+        names = [os.path.basename(text.decode("ascii").strip())]
+    except (FlawError, UnicodeDecodeError):
         try:
-            name = read_all(os.path.join(folder, "refs", "main"), 200).decode("ascii").strip()
-        except (FlawError, UnicodeDecodeError):
-            name = "none"
-        place = os.path.join(folder, "snapshots", os.path.basename(name))
-        if os.path.isdir(place):
-            return place
-    raise AgentError("not-found", f"{path}: no such file or folder", "ENOENT")
+            names = _list(folder)
+        except OSError:
+            return None
+    places = [os.path.join(folder, name) for name in names if name]
+    found = [place for place in places if os.path.isdir(place)]
+    return found[0] if len(found) == 1 else None
 
 
 def _read_single(reading: Reading, path: str) -> None:
     name = os.path.basename(path)
     begin = begin_of(path, 9)
     if name.endswith(_PICKLES):
-        reading.unread.append([name, "a pickle; not read"])
+        reading.unread.append([name, PICKLE])
     elif is_gguf(path):
         _take_gguf(reading, path, name)
     elif name.endswith(".safetensors") or begin[8:] == b"{" or not begin:
@@ -236,7 +262,7 @@ def _read_weights(reading: Reading, folder: str, names: "list[str]", work: "Any"
             raise AgentError("cancelled", "cancelled by the client")
         _take_shard(reading, folder, name, promised.get(name))
     pickles = [name for name in names if name.endswith(_PICKLES)]
-    reading.unread += [[name, "a pickle; not read"] for name in pickles[:100]]
+    reading.unread += [[name, PICKLE] for name in pickles[:100]]
     ggufs = [name for name in names if name.endswith(".gguf")]
     if not shards and len(ggufs) == 1:
         _take_gguf(reading, os.path.join(folder, ggufs[0]), ggufs[0])
