@@ -52,6 +52,7 @@ def test_a_pair_that_does_not_fit_gets_the_reason_in_place_of_flags(shell: Shell
     assert done.status == programs.status == 1
     assert done.out.startswith("✗ no flags for SGLang: the drafter does not fit\n")
     assert "silent-loss: d2t holds ids of tokens" in done.out
+    assert "model.safetensors: d2t [64] I64: begins" in done.out.replace("\n      ", " ")
     assert "→ Subtract the row number from each entry" in done.out
     assert "--speculative" not in done.out
     assert (engine["fits"], engine["flags"], engine["command"]) == (False, [], [])

@@ -62,6 +62,29 @@ def test_what_cannot_be_read_as_numbers_is_named(tmp_path: Path) -> None:
     assert "not read: layers.0.mlp.up_proj.weight" in dict(checked.skipped)["values"]
 
 
+def test_weights_in_a_pickle_are_said_to_be_unread(tmp_path: Path) -> None:
+    pair = good("eagle-repository").copy()
+    pair.draft.files["optimizer.pt"] = b"a pickle"
+    target, draft = write_pair(pair, tmp_path)
+
+    beside = check(target, draft).skipped
+    (draft / "model.safetensors").rename(draft / "pytorch_model.bin")
+    alone = check(target, draft).skipped
+
+    assert "files of the drafter" not in dict(beside)
+    named = "optimizer.pt, pytorch_model.bin: a pickle; not read"
+    assert ("files of the drafter", named) in alone
+
+
+def test_a_shard_that_the_index_does_not_name_is_said_to_be_unread(tmp_path: Path) -> None:
+    target, draft = write_pair(good("two-shards"), tmp_path)
+    (draft / "more.safetensors").write_bytes(b"")
+
+    skipped = check(target, draft).skipped
+
+    assert ("files of the drafter", "more.safetensors: not in the index") in skipped
+
+
 def test_of_a_plain_model_nothing_is_read_and_that_is_said() -> None:
     checked = check(*good_folders("plain"))
 

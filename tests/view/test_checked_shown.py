@@ -69,4 +69,5 @@ def test_a_damaged_drafter_is_not_called_one_that_cannot_be_corrected() -> None:
     wrong = render_fixed(Fixed(None, (), (finding("fc-width-wrong", "draft"),)), PAPER)
 
     assert damaged.startswith("✗ nothing was corrected: the drafter is not whole\n")
+    assert "  lfs-pointer: It is so.\n    a" in damaged  # its evidence
     assert wrong.startswith("✗ nothing could be corrected without guessing\n")

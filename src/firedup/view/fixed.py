@@ -10,7 +10,7 @@ from firedup.view.record import SCHEMA
 from firedup.view.redact import clean
 from firedup.view.unfit import name_fault
 
-_MOST_LINKS = 4
+_MOST_LINKS, _MOST_EVIDENCE = 4, 3
 
 
 def render_fixed(fixed: Fixed, paper: Paper) -> str:
@@ -63,6 +63,9 @@ def _tone(fixed: Fixed) -> tuple[str, str]:
 def _finding(one: CheckFinding, paper: Paper) -> list[str]:
     head = f"  {clean(one.id)}: {clean(one.message)}"
     lines = paper.fold(head.strip(), indent="  ", rest="    ")
+    for evidence in one.evidence[:_MOST_EVIDENCE]:
+        folded = paper.fold(clean(evidence.text), indent="    ", rest="      ")
+        lines += [paper.paint(line, "faint") for line in folded]
     if one.remedy:
         lines += paper.fold(clean(one.remedy), indent="    → ", rest="      ")
     return lines

@@ -35,8 +35,8 @@ def _part(one: Fitted, paper: Paper) -> list[str]:
     for finding in one.findings:
         text = f"{finding.harm.value}: {finding.message}"
         lines += paper.fold(clean(text), indent="  ! ", rest="    ")
-        if finding.remedy and not one.choices:
-            lines += paper.fold(clean(finding.remedy), indent="    → ", rest="      ")
+        if not one.choices:
+            lines += _why(finding, paper)
     for choice in one.choices:
         lines.append(f"  {render_argv(choice.words)}")
         lines += [
@@ -47,6 +47,17 @@ def _part(one: Fitted, paper: Paper) -> list[str]:
     if one.command:
         words = (*(f"{k}={v}" for k, v in one.variables), *one.command)
         lines += ["", f"  {render_argv(words)}"]
+    return lines
+
+
+def _why(finding: CheckFinding, paper: Paper) -> list[str]:
+    """What was seen first, and what helps."""
+    lines = []
+    for evidence in finding.evidence[:1]:
+        folded = paper.fold(clean(evidence.text), indent="    ", rest="      ")
+        lines += [paper.paint(line, "faint") for line in folded]
+    if finding.remedy:
+        lines += paper.fold(clean(finding.remedy), indent="    → ", rest="      ")
     return lines
 
 
