@@ -70,4 +70,6 @@ def test_a_damaged_drafter_is_not_called_one_that_cannot_be_corrected() -> None:
 
     assert damaged.startswith("✗ nothing was corrected: the drafter is not whole\n")
     assert "  lfs-pointer: It is so.\n    a" in damaged  # its evidence
+    risky = render_fixed(Fixed(None, (), (finding("x", "draft", harm=Harm.RISK),)), PAPER)
+    assert risky.startswith("! nothing could be corrected without guessing\n")
     assert wrong.startswith("✗ nothing could be corrected without guessing\n")

@@ -49,7 +49,8 @@ def _headline(fixed: Fixed) -> str:
         if any(one.id in NOT_WHOLE for one in fixed.left):
             return f"✗ nothing was corrected: {name_fault(fixed.left)}"
         if fixed.left:
-            return "✗ nothing could be corrected without guessing"
+            sign = "✗" if fixed.exit_status else "!"
+            return f"{sign} nothing could be corrected without guessing"
         return "✓ there is nothing to correct"
     if fixed.exit_status:
         return "✗ the corrected copy still does not fit"
@@ -57,7 +58,9 @@ def _headline(fixed: Fixed) -> str:
 
 
 def _tone(fixed: Fixed) -> tuple[str, str]:
-    return ("red" if fixed.exit_status else "green", "bold")
+    if fixed.exit_status:
+        return ("red", "bold")
+    return ("yellow" if fixed.left and fixed.out is None else "green", "bold")
 
 
 def _finding(one: CheckFinding, paper: Paper) -> list[str]:
