@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from firedup.core.measure.figures import figures_of
 from firedup.core.measure.measured import Cell, Load, Request
 
@@ -38,6 +40,23 @@ def test_an_open_load_that_was_asked_in_turn_with_another_arm_did_not_wait_for_t
     requests = tuple(_ask(f"code-{n}", 100 * n, 1, block=n) for n in range(2))
 
     assert figures_of(Cell(Load(rate=0.25), requests)).whole.all_tokens_per_s == 100
+
+
+def test_tokens_that_were_not_told_are_no_tokens_a_second() -> None:
+    told = _ask("code-1", 0, 1)
+
+    assert (
+        figures_of(Cell(Load(1), (told, replace(told, tokens=None)))).whole.all_tokens_per_s is None
+    )
+
+
+def test_answers_that_were_held_back_tell_no_times() -> None:
+    held = replace(_ask("code-1", 0, 1), events=40, arrivals=2)
+    figures = figures_of(Cell(Load(1), (held, replace(held, prompt="code-2"))))
+
+    for one in (figures.whole, figures.categories["code"]):
+        assert (one.tokens_per_s, one.tpot_s, one.ttft_s, one.step_s) == (None,) * 4
+    assert figures.whole.all_tokens_per_s == 200
 
 
 def test_of_a_category_it_is_not_said() -> None:

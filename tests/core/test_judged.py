@@ -151,3 +151,19 @@ def test_an_acceptance_length_of_the_server_alone_has_no_interval() -> None:
     assert found is not None
     assert (found.value, found.low) == (2.5, None)
     assert acceptance_length_of(cell) is None
+
+
+def test_answers_that_were_held_back_give_no_verdict_and_say_so() -> None:
+    plain = make_arm({Load(1): 0.012}, 8)
+    fast = make_arm({Load(1): 0.006}, 8)
+    held = tuple(replace(one, events=101, arrivals=2) for one in fast.cells[0].requests)
+    judged = judge_arms(
+        plain,
+        replace(fast, cells=(replace(fast.cells[0], requests=held),)),
+        Design.SEQUENTIAL,
+        share=1,
+    )
+
+    assert judged.decisions == ()
+    (untold,) = judged.unmeasured
+    assert untold.why == "most answers of the candidate came all at once, so that it has no pace"

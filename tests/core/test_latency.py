@@ -29,6 +29,13 @@ def test_without_counts_there_is_no_time_between_tokens() -> None:
     assert token_gaps_ns([100, 130], [1, None]) is None
 
 
+def test_pieces_that_came_at_the_first_moment_are_counted_together() -> None:
+    timing = time_pieces([100, 100, 100, 130, 190], [1, 3, 6, 7, 8])
+
+    assert timing is not None
+    assert (timing.first_events, timing.first_tokens, timing.arrivals) == (3, 6, 3)
+
+
 def test_tokens_that_came_together_have_waited_together() -> None:
     assert token_gaps_ns([100, 130, 190], [1, 4, 6]) == (10, 10, 10, 30, 30)
     # A piece without a token, such as half a character, lends its wait to the next one.

@@ -298,3 +298,38 @@ def test_turns_behind_a_different_answer_are_not_compared() -> None:
 
 def drafted_turns(requests: list[Request]) -> Arm:
     return make_arm("candidate", requests)
+
+
+def test_requests_that_failed_are_counted_with_the_commonest_reason() -> None:
+    good = [make_request(n) for n in range(4)]
+    busy = [replace(make_request(n), error="answered 429") for n in (4, 5)]
+    other = replace(make_request(6), error="the server closed the connection")
+    (found,) = check_truth(make_arm("server", [*good, other, *busy]))
+
+    assert (found.id, found.severity) == ("requests-failed", Severity.WARNING)
+    assert found.evidence[0].text == "3 of 7: answered 429 (2 times)"
+    assert check_truth(make_arm("server", busy)) == ()
+
+
+def test_answers_without_a_count_of_tokens_are_told() -> None:
+    untold = [replace(make_request(n), tokens=None) for n in range(3)]
+    (found,) = check_truth(make_arm("server", untold))
+
+    assert found.id == "tokens-untold"
+    assert found.evidence[0].text == "3 of 3 answers without `usage`"
+
+
+@pytest.mark.parametrize(("bursts", "says"), [(1, None), (3, "left out"), (8, "no time of theirs")])
+def test_answers_in_bursts_are_told_and_what_that_means_for_the_times(
+    bursts: int, says: str | None
+) -> None:
+    requests = [
+        replace(make_request(n), arrivals=2 if n < bursts else 40, first_events=30)
+        for n in range(12)
+    ]
+    found = [f for f in check_truth(make_arm("server", requests)) if f.id == "answers-in-bursts"]
+
+    assert [says in one.message for one in found if says] == [True] * bool(says)
+    assert [one.evidence[0].text for one in found] == [
+        f"{bursts} of 12 answers, chat-0 with 40 pieces at 2 moments"
+    ] * bool(says)

@@ -61,7 +61,7 @@ async def test_a_real_stream_is_counted_as_the_server_counts_it(client: Client, 
         assert request.events <= TOKENS
         assert request.first_tokens is not None
         assert request.gaps_ns is not None
-        assert len(request.gaps_ns) == TOKENS - request.first_tokens
+        assert TOKENS - request.first_tokens <= len(request.gaps_ns) < TOKENS
         assert request.begun_ns < (request.first_ns or 0) <= (request.last_ns or 0)
     assert first.text == again.text
 

@@ -118,6 +118,7 @@ def test_sglangs_own_stream_has_the_counters_of_its_last_event() -> None:
             "the server told an error inside the stream: no memory (after 1 piece, 3 tokens)",
         ),
         ([(2, b"data: {broken\n\n")], None, "cannot be understood"),
+        ([(2, b"data: [DONE]\n\n")], None, "an end and nothing before it"),
     ],
 )
 def test_a_broken_stream_says_why_and_how_much_came(

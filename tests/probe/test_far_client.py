@@ -124,7 +124,11 @@ async def test_a_stream_is_measured_on_the_host_as_it_is_here(agent: Agent) -> N
 
     def untimed(request: Request) -> Request:
         nothing = dict.fromkeys(
-            ("begun_ns", "first_ns", "last_ns", "longest_gap_ns", "gap_at_ns", "arrivals"), 0
+            (
+                *("begun_ns", "first_ns", "last_ns", "longest_gap_ns", "gap_at_ns", "arrivals"),
+                *("first_events", "first_tokens"),  # how many came at once
+            ),
+            0,
         )
         return replace(request, **nothing)
 

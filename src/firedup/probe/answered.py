@@ -84,6 +84,7 @@ def _with_stream(
         longest_gap_ns=timing.longest_gap_ns if timing else None,
         gap_at_ns=timing.gap_at_ns if timing else None,
         arrivals=timing.arrivals if timing else None,
+        first_events=timing.first_events if timing else 1,
         gaps_ns=token_gaps_ns(reader.at_ns, reader.totals) if timing and call.keeps_gaps else None,
         counts=count_meta(reader.details),
         finish=reader.finish,
@@ -98,7 +99,9 @@ def _stream_error(exchange: Exchange, problem: str | None) -> str | None:
     if reader.error is not None:
         problem = f"the server told an error inside the stream: {reader.error}"
     elif reader.is_done:
-        return None  # what the connection did afterwards is of no matter
+        # What the connection did afterwards is of no matter.
+        is_answer = reader.at_ns or reader.last_total is not None or reader.finish is not None
+        return None if is_answer else "the stream had an end and nothing before it"
     elif problem is None and reader.finish is None:
         problem = "the stream ended without saying that it was its end"
     if problem is None:

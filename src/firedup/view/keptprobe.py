@@ -116,6 +116,8 @@ def _join(words: Sequence[str], *, is_one: bool = False) -> str:
 
 def _speed(cell: Cell) -> float | None:
     """Tokens a second of one stream while it decodes, without an interval."""
+    if cell.is_held_back:
+        return None
     parts = [part for request in cell.kept if (part := decoding_of(request)) is not None]
     seconds = sum(part[0] for part in parts)
     return sum(part[1] for part in parts) / seconds if seconds else None

@@ -72,6 +72,9 @@ def figures_of(cell: Cell, *, seed: int = 0) -> CellFigures:
     together = any_counts_of(cell) if not own else None
     whole = _figures(kept, own, seed, together, is_shown=is_shown)
     whole = replace(whole, all_tokens_per_s=_together(cell))
+    if cell.is_held_back:
+        whole = _without_times(whole)
+        by_category = {name: _without_times(one) for name, one in by_category.items()}
     return CellFigures(whole, by_category, failed, warm_up)
 
 
@@ -119,6 +122,11 @@ def _figures(
     )
 
 
+def _without_times(figures: Figures) -> Figures:
+    """The same without what the moments of pieces tell: answers were held back on their way."""
+    return replace(figures, tokens_per_s=None, tpot_s=None, ttft_s=None, step_s=None)
+
+
 def _decoding(requests: Iterable[Request]) -> dict[str, tuple[float, int]]:
     """Seconds of decoding and the tokens that they gave, of each prompt that has them."""
     found: dict[str, tuple[float, int]] = {}
@@ -134,8 +142,10 @@ def _together(cell: Cell) -> float | None:
 
     A closed load always has a request under way, so that while there is none it is not measured:
     another load or the other arm has its turn. In an open one waiting belongs to the load, within
-    a visit.
+    a visit. None where the server does not say how many tokens there were.
     """
+    if any(one.tokens is None for one in cell.kept):
+        return None
     kept = sorted((one for one in cell.kept if one.last_ns), key=lambda one: one.begun_ns)
     is_closed = cell.load.rate is None
     tokens = nanoseconds = end_ns = 0

@@ -113,6 +113,9 @@ def _compare(baseline: Cell | None, candidate: Cell, design: Design) -> Differen
         return "acceptance is made up by the server, and with it the speed"
     if baseline is None:
         return "the baseline was not measured under it"
+    for name, cell in (("baseline", baseline), ("candidate", candidate)):
+        if cell.is_held_back:
+            return f"most answers of the {name} came all at once, so that it has no pace"
     found = compare_arms(baseline, candidate, design)
     if found is not None:
         return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -12,9 +13,10 @@ from operator import sub
 class Timing:
     """When the pieces of one answer came, in nanoseconds of the clock that they were stamped by.
 
-    `first_tokens` came with the first piece and `most_tokens` with the fullest one; None when the
-    server does not count per piece. `longest_gap_ns` is the longest wait between two pieces, which
-    began at `gap_at_ns`, and `arrivals` how many different moments there were.
+    `first_tokens` came at the first moment, in so many pieces as `first_events`, and `most_tokens`
+    with the fullest piece; None when the server does not count per piece. `longest_gap_ns` is the
+    longest wait between two pieces, which began at `gap_at_ns`, and `arrivals` how many different
+    moments there were.
     """
 
     first_ns: int
@@ -25,6 +27,7 @@ class Timing:
     longest_gap_ns: int | None = None
     gap_at_ns: int | None = None
     arrivals: int = 1
+    first_events: int = 1
 
 
 def time_pieces(at_ns: Sequence[int], totals: Sequence[int | None]) -> Timing | None:
@@ -37,15 +40,17 @@ def time_pieces(at_ns: Sequence[int], totals: Sequence[int | None]) -> Timing | 
     counts = tokens_per_piece(totals)
     gaps = list(map(sub, at_ns[1:], at_ns))  # quick: these may be thousands
     longest_ns = max(gaps, default=None)
+    at_first = bisect_right(at_ns, at_ns[0])
     return Timing(
         first_ns=at_ns[0],
         last_ns=at_ns[-1],
         events=len(at_ns),
-        first_tokens=totals[0],
+        first_tokens=totals[at_first - 1],
         most_tokens=max(counts) if counts else None,
         longest_gap_ns=longest_ns,
         gap_at_ns=None if longest_ns is None else at_ns[gaps.index(longest_ns)],
         arrivals=len(set(at_ns)),
+        first_events=at_first,
     )
 
 

@@ -10,7 +10,9 @@ from firedup.core.measure.counter import Rise
 from firedup.core.model import Acceptance
 
 _NS = 1_000_000_000
+# So many pieces, and so few moments, that the moments tell nothing of when each was sent.
 _MANY_EVENTS, _FEW_ARRIVALS = 8, 3
+_SPARSE_ARRIVALS, _TOGETHER = 8, 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +33,9 @@ class Request:
     """One request and its answer; times are of the client's monotonic clock, in nanoseconds.
 
     `tokens` are those that the server says it generated; None when it does not. `events` is how
-    many pieces they came in, which speculation makes fewer. `first_tokens`: how many came with the
-    first piece, and `most_tokens` with the fullest one; None when the server does not say.
+    many pieces they came in, which speculation makes fewer. `first_tokens`: how many came at the
+    first moment, in so many pieces as `first_events`, and `most_tokens` with the fullest piece;
+    None when the server does not say.
     `longest_gap_ns` is the longest wait between two pieces, since `gap_at_ns`; `gaps_ns` the time
     between tokens where it is known and was asked for. `arrivals`: at how many different moments
     the pieces came.
@@ -61,6 +64,7 @@ class Request:
     block: int = 0  # which visit of this arm: A B B A has 0 1 1 0 … as blocks 0 0 1 1
     turn: int = 1
     gap_at_ns: int | None = None
+    first_events: int = 1
 
     @property
     def ttft_s(self) -> float | None:
@@ -71,18 +75,35 @@ class Request:
     def is_burst(self) -> bool:
         """Whether many pieces came at so few moments that their times say nothing."""
         arrivals = self.arrivals
-        return arrivals is not None and self.events >= _MANY_EVENTS and arrivals < _FEW_ARRIVALS
+        if arrivals is None or self.events < _MANY_EVENTS:
+            return False
+        is_sparse = arrivals < _SPARSE_ARRIVALS and arrivals * _TOGETHER <= self.events
+        return arrivals < _FEW_ARRIVALS or is_sparse
+
+    @property
+    def later_tokens(self) -> int | None:
+        """Tokens after those of the first moment, which came with the prefill's end.
+
+        Where the server does not count per piece, later pieces are taken to hold alike many.
+        """
+        if self.tokens is None:
+            return None
+        if self.first_tokens is not None:
+            return self.tokens - self.first_tokens
+        if self.first_events <= 1 or self.events <= 1:
+            return self.tokens - 1
+        return round((self.tokens - 1) * (self.events - self.first_events) / (self.events - 1))
 
     @property
     def tpot_s(self) -> float | None:
-        """Time per output token after the first piece; None with fewer than two pieces.
+        """Time per output token after the first moment; None when all came at that.
 
-        The tokens of the first piece came with the prefill's end and are not divided by. None also
-        where all came in a burst or two: a client that was late knows nothing of the server's pace.
+        None also where all came in a few bursts: a client that was late, or behind a proxy that
+        holds answers back, knows nothing of the server's pace.
         """
-        if self.first_ns is None or self.last_ns is None or self.tokens is None or self.is_burst:
+        later = self.later_tokens
+        if self.first_ns is None or self.last_ns is None or not later or self.is_burst:
             return None
-        later = self.tokens - (self.first_tokens or 1)
         return (self.last_ns - self.first_ns) / _NS / later if later > 0 else None
 
     @property
@@ -109,6 +130,12 @@ class Cell:
     def kept(self) -> tuple[Request, ...]:
         """Those that count: answered, and not warm-up."""
         return tuple(r for r in self.requests if r.error is None and not r.is_warm_up)
+
+    @property
+    def is_held_back(self) -> bool:
+        """Whether most answers came in bursts, so that even the others have no pace to trust."""
+        many = [one for one in self.kept if one.events >= _MANY_EVENTS]
+        return 2 * sum(one.is_burst for one in many) > len(many)
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,9 +73,12 @@ class Difference:
 def pair_prompts(baseline: Cell, candidate: Cell) -> tuple[Pair, ...]:
     """What both arms answered, in the order in which the candidate was asked.
 
-    The tokens of an answer's first piece came with the prefill and are not decoding's. The turns of
-    a conversation are one pair, as far as both answered them.
+    The tokens of an answer's first moment came with the prefill and are not decoding's. The turns
+    of a conversation are one pair, as far as both answered them. None at all where answers were
+    held back on their way.
     """
+    if baseline.is_held_back or candidate.is_held_back:
+        return ()
     before = {(one.prompt, one.turn): part for one in baseline.kept if (part := decoding_of(one))}
     found: dict[str, Pair] = {}
     for one in candidate.kept:
@@ -133,15 +136,12 @@ def compare_arms(
 
 
 def decoding_of(request: Request) -> tuple[float, int] | None:
-    """Seconds from the first piece to the last, and the tokens after the first piece.
+    """Seconds from the first moment to the last, and the tokens after those of the first.
 
     None where there is no time per token.
     """
-    tpot_s = request.tpot_s
-    if not tpot_s or request.tokens is None:
-        return None
-    tokens = request.tokens - (request.first_tokens or 1)
-    return tpot_s * tokens, tokens
+    tpot_s, tokens = request.tpot_s, request.later_tokens
+    return (tpot_s * tokens, tokens) if tpot_s and tokens else None
 
 
 def _pulls(pairs: Sequence[Pair], totals: Sequence[float]) -> list[float]:

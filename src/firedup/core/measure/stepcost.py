@@ -88,7 +88,8 @@ def fit_step_cost(arms: Sequence[Arm], load: Load) -> StepCost | None:
 def step_time_of(cell: Cell) -> float | None:
     """Seconds of a verify step of one stream: time per token × tokens a step, made up or not."""
     counts = any_counts_of(cell)
-    decoded = [part for one in cell.kept if (part := decoding_of(one)) is not None]
+    kept = () if cell.is_held_back else cell.kept
+    decoded = [part for one in kept if (part := decoding_of(one)) is not None]
     seconds, tokens = sum(s for s, _ in decoded), sum(n for _, n in decoded)
     if counts is None or counts.steps <= 0 or not tokens:
         return None

@@ -8,6 +8,7 @@ from dataclasses import replace
 from firedup.core.measure.measured import Arm, Cell, Request
 from firedup.core.measure.sameness import compare_answers, find_loop
 from firedup.core.measure.simulated import is_made_up
+from firedup.core.measure.truthanswer import check_answers
 from firedup.core.measure.truthcount import Doubt, check_counts
 from firedup.core.measure.truthgap import check_gaps
 from firedup.core.measure.warmup import find_warm_up
@@ -72,6 +73,7 @@ def _check_way(arm: Arm) -> Iterator[Doubt]:
 
 def _check_cell(arm: Arm, cell: Cell, *, is_candidate: bool) -> Iterator[Doubt]:
     kept = cell.kept
+    yield from check_answers(cell)
     yield from check_counts(arm, cell, is_candidate=is_candidate)
     yield from _check_warm_up(cell)
     yield from check_gaps(arm, kept)
