@@ -71,6 +71,7 @@ def test_what_is_missing_or_nowhere_is_wrong_use(shell: Shell) -> None:
 
     assert shell.run("check", str(target)).status == 2
     assert shell.run("check", str(target), "/no/such/draft").status == 2
+    assert "a path is empty" in shell.run("check", str(target), "").err
 
 
 @pytest.mark.parametrize(

@@ -85,6 +85,8 @@ async def open_case(
         found = []
         for text in (target, draft):
             name, path = split_place(text)
+            if not path.strip():
+                raise UsageError("a path is empty", todo="Name both: the target, then the drafter.")
             name = parse_host(name or host or "local").name
             if name not in places:
                 places[name] = await _open(stack, name)
