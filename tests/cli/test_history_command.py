@@ -56,6 +56,18 @@ def test_two_runs_are_compared(capsys: pytest.CaptureFixture[str]) -> None:
     assert (told["old"]["ready_after_s"], told["new"]["ready_after_s"]) == (80.0, 120.0)
 
 
+def test_one_run_is_compared_with_the_one_of_its_name_before(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    first, second = leave_run(1), leave_run(2)
+
+    assert main(["history", second, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["old"]["id"], told["new"]["id"]) == (first, second)
+    assert main(["history", first]) == 2
+    assert f"was launched before {first}" in capsys.readouterr().err
+
+
 def test_a_host_that_is_not_reached_is_told_of_from_the_index(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

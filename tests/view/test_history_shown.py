@@ -50,6 +50,34 @@ K2: 2 of 3 starts came up, after 6 min 16 s in the middle (5 min 22 s–7 min 9 
 """)
 
 
+OOM = start(
+    4,
+    12.0,
+    verdict=Verdict.CRASHED,
+    ready_after_s=None,
+    cause="cuda-out-of-memory-graph-capture",
+)
+
+
+def test_the_cause_is_the_last_to_go_where_the_paper_is_narrow():
+    assert render_history([OOM, GOOD], Paper(80), zone=UTC) == snapshot("""\
+started           name  verdict    ready after  cause
+2025-11-29 16:00  k2    ✗ crashed               cuda-out-of-memory-graph-capture
+2025-11-29 13:00  k2    ✓ ready    5 min 22 s\
+""")
+    assert render_history([OOM, GOOD], Paper(44), zone=UTC) == snapshot("""\
+started      name  verdict    cause
+11-29 16:00  k2    ✗ crashed  cuda-ou…apture
+11-29 13:00  k2    ✓ ready\
+""")
+
+
+def test_a_word_that_no_model_has_is_said():
+    said = render_history([], Paper(80), wanted="K3")
+
+    assert said == "no start is known of a model with K3 in its name"
+
+
 def test_no_start_is_said_too():
     assert render_history([], Paper(80)) == "no starts are known; firedup run makes them"
 

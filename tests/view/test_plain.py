@@ -242,6 +242,16 @@ def test_what_a_stage_took_is_told_though_the_last_rank_ended_it_late():
     )
 
 
+def test_a_finding_that_only_lasts_longer_is_told_once():
+    view = plain()
+    for seconds in range(11, 71, 10):
+        finding = Finding("rank-stopped", Severity.SEVERE, f"TP1 has been stopped for {seconds} s.")
+        stuck = replace(story.loading(100 + seconds), progress=None)
+        stuck = replace(stuck, explanation=replace(stuck.explanation, findings=(finding,)))
+        told = [line for line in view.feed(stuck) if "rank-stopped" in line]
+        assert len(told) == (seconds == 11)
+
+
 def test_an_empty_bar_is_not_told():
     view = plain()
     first = view.feed(replace(story.loading(20, 0), ranks=()))

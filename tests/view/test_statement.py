@@ -4,7 +4,16 @@ import pytest
 from inline_snapshot import snapshot
 
 from firedup.core.event import Exited
-from firedup.core.model import Acceptance, Checks, RunLabel, Stage, State, Verdict
+from firedup.core.model import (
+    Acceptance,
+    Checks,
+    Finding,
+    RunLabel,
+    Severity,
+    Stage,
+    State,
+    Verdict,
+)
 from firedup.core.verdict.ending import cause_of_exit
 from firedup.view.paper import Paper, count_columns
 from firedup.view.statement import render_statement, say_acceptance
@@ -116,8 +125,10 @@ def test_a_stall_promises_no_remaining_time():
 findings
   ✗ odd-rank-out: TP3 waits in another
     place than the other seven ranks.
-    command: TP3: ncclCommInitR….py:214)
-    sample: no process used CP… min 10 s
+    command: TP3: ncclCommInitRank
+      (communicator.py:214)
+    sample: no process used CPU or read
+      a byte for 8 min 10 s
     → Stop it, and start it again with
       NCCL_DEBUG=INFO.
 
@@ -129,6 +140,14 @@ the server goes on
 
 def test_an_interrupted_watch_says_how_to_go_on():
     assert "firedup attach kimi-drafter" in say(story.loading())
+
+
+def test_what_outlived_its_server_can_be_ended():
+    dead = story.crashed(424)
+    finding = Finding("left-behind", Severity.SEVERE, "2 processes lived on.")
+    dead = replace(dead, explanation=replace(dead.explanation, findings=(finding,)))
+
+    assert "firedup stop kimi-drafter     end what is left of it" in say(dead)
 
 
 def test_a_server_of_somebody_else_gets_no_advice_about_runs():

@@ -49,9 +49,9 @@ def command(
 
         if len(hosts) > 1:
             raise click.UsageError("two runs are compared on one host")
-        old, new = (old, new) if new is not None else (f"{old}~1", old)
+        first, second = (old, new) if new is not None else (None, old)
         host = hosts[0] if hosts else None
-        return tell_changes(old, new, host=host, as_json=as_json, no_color=no_color)
+        return tell_changes(first, second, host=host, as_json=as_json, no_color=no_color)
     from firedup.cli.starts import tell_history
 
     return tell_history(

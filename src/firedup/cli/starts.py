@@ -17,12 +17,12 @@ from firedup.cli.links import open_links
 from firedup.cli.paper import choose_output
 from firedup.cli.say import say_aside
 from firedup.core.difference import Change
-from firedup.core.error import HostError
+from firedup.core.error import HostError, UsageError
 from firedup.core.model import RunLabel, Stage, Verdict
 from firedup.host.address import name_host
 from firedup.host.link import Agent
 from firedup.session.open import open_host
-from firedup.session.past import times_of
+from firedup.session.past import before, times_of
 from firedup.session.precedent import compare_runs
 from firedup.session.registry import Run, list_runs
 from firedup.session.summary import Summary, summarise_runs
@@ -58,14 +58,17 @@ def tell_history(
     if len(troubles) == len(set(hosts)) and not rows:
         raise next(iter(troubles.values()))
     if not as_json:
-        click.echo(render_history(rows, choose_output(no_color=no_color)), color=True)
+        paper = choose_output(no_color=no_color)
+        click.echo(render_history(rows, paper, wanted=model), color=True)
     for host, trouble in troubles.items():
         say_aside(f"firedup: {host}: {trouble.what}; what is told of it is what was known here")
     return 0
 
 
-def tell_changes(old: str, new: str, *, host: str | None, as_json: bool, no_color: bool) -> int:
-    """Show what changed from the run `old` to the run `new`."""
+def tell_changes(
+    old: str | None, new: str, *, host: str | None, as_json: bool, no_color: bool
+) -> int:
+    """Show what changed from the run `old` (None: the one of its name before) to the run `new`."""
     rows, changes = run_async(_compare(old, new, host))
     if as_json:
         click.echo(render_json(record_changes(*rows, changes)))
@@ -86,15 +89,30 @@ async def _fetch_rows(host: str, model: str | None, last: int) -> list[StartRow]
 
 
 async def _compare(
-    old: str, new: str, host: str | None
+    old: str | None, new: str, host: str | None
 ) -> tuple[tuple[StartRow, StartRow], tuple[Change, ...]]:
     async with open_links() as links:
-        first_agent, first = await links.find(host, old)
         second_agent, second = await links.find(host, new)
+        if old is None:
+            first_agent, first = second_agent, await _find_before(second_agent, second)
+        else:
+            first_agent, first = await links.find(host, old)
         (old_row,), _ = await _summarise(first_agent, [first])
         (new_row,), _ = await _summarise(second_agent, [second])
         changes = compare_runs(first, old_row.version, second, new_row.version)
         return (old_row, new_row), changes
+
+
+async def _find_before(agent: Agent, run: Run) -> Run:
+    """The newest run of the same name that was launched before `run`."""
+    name = run.label.name
+    for earlier in before(await list_runs(agent), run):
+        if earlier.label.name == name:
+            return earlier
+    raise UsageError(
+        f"no run of the name {name} was launched before {run.label.id}",
+        todo="Name the run to compare it with: firedup history OLD NEW; firedup history lists all.",
+    )
 
 
 async def _summarise(

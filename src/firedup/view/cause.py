@@ -17,8 +17,7 @@ MOST_NOTES = 3  # beside findings that matter more there is room for fewer
 _LEAST_FOLLOWED = 48  # columns: a message that needs more than it has beside its place goes below
 _MOST_QUOTED = 3  # lines of a cause or of last words, or as many as are needed for …
 _MOST_COLUMNS = 225  # … so much of it
-_WHOLE = ("file", "port", "command")  # kinds of evidence that are not cut short …
-_MOST_TOLD = 4  # … up to so many lines
+_MOST_TOLD = 4  # lines of an observation that is no line of a log
 _VARYING = re.compile(r"0x[0-9a-fA-F]+|\d+")
 
 
@@ -139,16 +138,15 @@ def _finding(finding: Finding, paper: Paper) -> list[str]:
 def render_evidence(evidence: Evidence, paper: Paper, *, indent: str) -> list[str]:
     """One observation on one line, its place first; the last words of a log as they stand there.
 
-    What is said of a file, a port or a command is whole, on more lines: its end is the point.
+    What is no line of a log is whole, on more lines where it must: its end is often the point.
     """
     if evidence.kind == "line" and evidence.line_number is None:
         return _last_words(evidence, paper, indent=indent)
     place = f"line {evidence.line_number}" if evidence.line_number is not None else evidence.kind
     head = f"{indent}{place}: "
-    if evidence.kind in _WHOLE:
-        inner = replace(paper, columns=max(16, paper.columns))
-        text = inner.cut_message(_message(evidence.text), _MOST_TOLD * inner.columns)
-        lines = inner.fold(text, indent=head, rest=f"{indent}  ")
+    if evidence.kind != "line":
+        text = paper.cut_message(clean(evidence.text), _MOST_TOLD * max(40, paper.columns))
+        lines = paper.fold(text, indent=head, rest=f"{indent}  ")
         return [paper.paint(line, "faint") for line in lines]
     room = max(16, paper.columns - count_columns(head))
     text = _message(evidence.text)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 from statistics import median
@@ -19,9 +19,11 @@ from firedup.view.redact import clean
 from firedup.view.table import say_stall_stop
 
 _TITLES = ("started", "name", "host", "verdict", "ready after", "slowest stages", "cause", "model")
-_DISPENSABLE = ("model", "host")
 _LONGEST = 2  # stages named in the table
 _LEAST_S = 0.05
+_LEAST_CAUSE = 20  # columns
+_LEAST_NAME = 10
+_YEAR = len("2026-")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,17 +50,28 @@ class StartRow:
     stall: str | None = None
 
 
-def render_history(rows: Sequence[StartRow], paper: Paper, *, zone: tzinfo | None = None) -> str:
-    """A line for each start, the newest first as given, and what those that came up took."""
+def render_history(
+    rows: Sequence[StartRow],
+    paper: Paper,
+    *,
+    zone: tzinfo | None = None,
+    wanted: str | None = None,
+) -> str:
+    """A line for each start, the newest first as given, and what those that came up took.
+
+    Where the paper is narrow, what matters least goes first, and the cause last. `wanted` is the
+    word that was looked for in the model's name.
+    """
+    if not rows and wanted is not None:
+        said = f"no start is known of a model with {clean(wanted)} in its name"
+        return paper.finish(paper.fold(said))
     if not rows:
         return paper.finish(["no starts are known; firedup run makes them"])
     cells = [_cells(row, paper, zone) for row in rows]
     shown = [title for title in _TITLES if any(cell[title] for cell in cells)]
     if all(row.run.host == "local" for row in rows) and "host" in shown:
         shown.remove("host")
-    for title in _DISPENSABLE:
-        if title in shown and _width(shown, cells) > paper.columns:
-            shown.remove(title)
+    cells = _make_room(shown, cells, paper)
     widths = {t: max(len(t), *(count_columns(cell[t]) for cell in cells)) for t in shown}
     lines = [paper.paint("  ".join(pad(title, widths[title]) for title in shown).rstrip(), "faint")]
     lines += ["  ".join(pad(cell[t], widths[t]) for t in shown).rstrip() for cell in cells]
@@ -70,12 +83,12 @@ def render_changes(
     old: StartRow, new: StartRow, changes: Sequence[Change], paper: Paper
 ) -> list[str]:
     """How the start `new` differs from `old`: what it was given, and what came of it."""
-    lines = [f"{_say_start(old)}", f"{_say_start(new)}", ""]
+    lines = [*paper.fold(_say_start(old), rest="  "), *paper.fold(_say_start(new), rest="  "), ""]
     for change in changes:
         said = render_change(change.name, change.old, change.new)
         lines += paper.fold(said, indent="  ", rest="      ")
     if not changes:
-        lines.append("  the same command, environment, versions and files")
+        lines += paper.fold("the same command, environment, versions and files", indent="  ")
     before = {time.stage: time.seconds for time in old.stages}
     after = {time.stage: time.seconds for time in new.stages}
     names = [stage for stage in Stage if stage in before or stage in after]
@@ -85,7 +98,7 @@ def render_changes(
     for stage in names:
         took = f"{_took(before.get(stage))} → {_took(after.get(stage))}"
         lines.append(f"  {pad(str(stage), width)}  {took}")
-    return [paper.spell(paper.clip(line, paper.columns)) for line in lines]
+    return [paper.spell(line) for line in lines]
 
 
 def record_history(
@@ -152,6 +165,40 @@ def _cells(row: StartRow, paper: Paper, zone: tzinfo | None) -> dict[str, str]:
     }
 
 
+def _make_room(shown: list[str], cells: list[dict[str, str]], paper: Paper) -> list[dict[str, str]]:
+    """The cells, shortened until they fit; titles that find no room are taken out of `shown`."""
+    slow = "slowest stages"
+    steps: tuple[Callable[[], None], ...] = (
+        lambda: _drop("model", shown),
+        lambda: _change(cells, slow, lambda text: text.partition(", ")[0]),
+        lambda: _drop(slow, shown),
+        lambda: _drop("host", shown),
+        lambda: _change(cells, "started", lambda text: text[_YEAR:]),
+        lambda: _change(cells, "name", lambda text: paper.cut_middle(text, _LEAST_NAME)),
+        lambda: _drop("ready after", shown),
+    )
+    cells = [dict(cell) for cell in cells]
+    widest = max(count_columns(cell["cause"]) for cell in cells)
+    spare = max(0, widest - _LEAST_CAUSE) if "cause" in shown else 0
+    for step in steps:
+        if _width(shown, cells) - spare <= paper.columns:
+            break
+        step()
+    room = max(8, widest - max(0, _width(shown, cells) - paper.columns))
+    _change(cells, "cause", lambda text: paper.cut_middle(text, room))
+    return cells
+
+
+def _drop(title: str, shown: list[str]) -> None:
+    if title in shown:
+        shown.remove(title)
+
+
+def _change(cells: list[dict[str, str]], title: str, change: Callable[[str], str]) -> None:
+    for cell in cells:
+        cell[title] = change(cell[title])
+
+
 def _sum_up(rows: Sequence[StartRow], paper: Paper) -> list[str]:
     """What the starts of each model took that came up, where there are two or more."""
     kinds: dict[tuple[str, str], list[StartRow]] = {}
@@ -166,7 +213,7 @@ def _sum_up(rows: Sequence[StartRow], paper: Paper) -> list[str]:
         span = f"{render_duration(min(took))}–{render_duration(max(took))}"
         said = f"{len(took)} of {render_count(len(group), 'start')} came up, after"
         lines.append(f"{name}: {said} {render_duration(median(took))} in the middle ({span})")
-    return ["", *(paper.clip(line, paper.columns) for line in lines)] if lines else []
+    return ["", *(part for line in lines for part in paper.fold(line, rest="  "))] if lines else []
 
 
 def _say_start(row: StartRow) -> str:

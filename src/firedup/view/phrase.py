@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 
 from firedup.core.model import (
@@ -43,6 +44,7 @@ _SIGNALS = {
     25: "SIGXFSZ", 31: "SIGSYS",
 }  # fmt: skip
 _UP = (Stage.READY, Stage.SERVING)
+_LASTED = re.compile(r"\d[\d.,]*\s?(?:s|min|h|d|%)\b")  # durations and shares
 _MOST_NAMED = 4
 QUIET_S = 10.0
 IDLE_CORES = 0.05
@@ -181,8 +183,8 @@ def name_place(host: str, path: str) -> str:
 
 
 def name_finding(finding: Finding) -> tuple[str, str]:
-    """What makes a finding the same: its evidence counts seconds and is another each time."""
-    return finding.id, finding.message
+    """What makes a finding the same: how long it has lasted is another text each time."""
+    return finding.id, _LASTED.sub("#", finding.message)
 
 
 def find_after_s(snapshot: Snapshot) -> float | None:

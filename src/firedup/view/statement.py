@@ -30,6 +30,7 @@ from firedup.view.quantity import render_duration, render_figure
 from firedup.view.redact import clean
 from firedup.view.stack import render_stacks
 
+LEFT_BEHIND = "left-behind"  # the finding about processes that outlived their server
 # A server that has only just come up has not served yet.
 SERVED_FROM_S = 60.0
 _ALIVE = (Verdict.READY, Verdict.LOADING, Verdict.STALLED, Verdict.TIMED_OUT, Verdict.LOST)
@@ -171,6 +172,8 @@ def _hints(snapshot: Snapshot, paper: Paper) -> list[str]:
         ]
         if snapshot.state in (State.SERVING, State.STARTING):
             hints.append((f"firedup stop {name}", "end what is left of it"))
+        if any(finding.id == LEFT_BEHIND for finding in snapshot.explanation.findings):
+            hints.insert(0, (f"firedup stop {name}", "end what is left of it"))
         if any(node.state in (State.SERVING, State.STARTING) for node in snapshot.nodes):
             hints.append((f"firedup stop {name}", "end the other nodes"))
     widest = max(count_columns(command) for command, _ in hints)
