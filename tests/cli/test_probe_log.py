@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import json
+import sys
 from pathlib import Path
 
+import pytest
 from typist import Shell
 
 RUNS = Path(__file__).parent.parent / "data/engine-runs"
@@ -32,3 +35,12 @@ def test_a_log_that_is_not_there_is_wrong_use(shell: Shell) -> None:
     assert done.status == 2
     assert "no-such.log" in done.err
     assert "Traceback" not in done.err
+
+
+def test_a_log_may_come_from_standard_input(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = (RUNS / "sglang/t1_toy_eagle3.log").read_bytes()
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(log)))
+    done = shell.run("probe", "--from-log", "-", "--json")
+
+    assert (done.status, done.err) == (0, "")
+    assert json.loads(done.out)["acceptance"]["length"] == 3.29
