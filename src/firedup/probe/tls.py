@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import ssl
 from dataclasses import dataclass
@@ -71,4 +72,11 @@ def explain_failure(error: OSError, place: str) -> str:
         if error.reason in ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYER_FAILURE"):
             return f"{place} does not speak TLS; write http:// instead of https://"
         return f"no encrypted connection to {place}: {error.reason or error}"
-    return f"no connection to {place}: {error.strerror or str(error) or type(error).__name__}"
+    return f"no connection to {place}: {_say_why(error)}"
+
+
+def _say_why(error: OSError) -> str:
+    """In the system's words; asyncio has its own, which tell an address and no reason."""
+    said = error.strerror or str(error) or type(error).__name__
+    is_asyncios = "Connect call failed" in said
+    return os.strerror(error.errno) if is_asyncios and error.errno else said
