@@ -12,6 +12,8 @@ import pytest
 
 from firedup.core.error import MeasureError
 from firedup.core.measure.figures import figures_of
+from firedup.core.measure.measured import Request
+from firedup.probe.client import Client
 from firedup.session.probe import Probed, Standing, probe
 from firedup.session.probeplan import ProbeOrder
 from firedup.session.side import Opening
@@ -147,6 +149,52 @@ async def test_who_breaks_it_off_keeps_what_there_is(tmp_path: Path) -> None:
 
     assert len(list_probes(tmp_path)) == 1
     assert "broken off; kept as" in said[-1]
+
+
+async def test_who_breaks_it_off_before_anything_counted_is_told_that(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+    begun = asyncio.Event()
+
+    async def hang(*_: object) -> Request:
+        begun.set()
+        return await asyncio.get_running_loop().create_future()
+
+    monkeypatch.setattr(Client, "complete", hang)
+    async with order(None) as asked:
+        opening = Opening(say=said.append)
+        task = asyncio.ensure_future(probe(asked, opening, tmp_path, tell=lambda _: None))
+        await begun.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    assert list_probes(tmp_path) == ()
+    assert said == ["broken off before anything counted; nothing is kept"]
+
+
+@pytest.mark.parametrize(
+    ("status", "advice"),
+    [
+        ("429 Too Many Requests", "ask less at a time"),
+        ("400 Bad Request", "--max-tokens"),
+        ("503 Service Unavailable", "look at its log"),
+    ],
+)
+async def test_what_to_do_depends_on_what_the_server_answers(
+    tmp_path: Path, status: str, advice: str
+) -> None:
+    async def refuse(speaker: Speaker, writer: asyncio.StreamWriter) -> None:
+        is_asked = speaker.heads[-1].startswith("POST")
+        await saying(answer(b"{}", status) if is_asked else MODELS)(speaker, writer)
+
+    async with speak(refuse) as speaker:
+        with pytest.raises(MeasureError, match="answered nothing that counts") as caught:
+            await run(ProbeOrder(speaker.url, requests=4, max_tokens=8), tmp_path, [])
+
+    assert status[:3] in (caught.value.evidence or "")
+    assert advice in (caught.value.todo or "")
 
 
 async def test_a_full_disk_takes_no_result_away(tmp_path: Path) -> None:

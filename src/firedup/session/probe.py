@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, aclosing
@@ -89,7 +90,9 @@ async def probe(
         try:
             await measuring.run([one.side for one in opened])
         except asyncio.CancelledError:
-            if any(cell.kept for cell in measuring.arms[-1].cells):
+            if not any(cell.kept for arm in measuring.arms[-1:] for cell in arm.cells):
+                opening.say("broken off before anything counted; nothing is kept")
+            else:
                 kept = _keep_all(folder, opened, measuring.arms, opening.say)
                 opening.say(f"broken off; kept as {', '.join(path.stem for path in kept)}")
             raise
@@ -200,7 +203,7 @@ class _Measuring:
             return MeasureError(
                 f"the {silent} answered nothing that counts",
                 evidence=error,
-                todo="Ask it once by hand, and look at its log: firedup logs RUN",
+                todo=_advise(error),
             )
         return MeasureError(
             "the budget was spent before anything was measured",
@@ -242,6 +245,15 @@ class _Measuring:
         self.answered += 1
         elapsed_s = time.monotonic() - self._begun_s
         self._tell(Standing(self.answered, self.planned - self.spared, elapsed_s, request))
+
+
+def _advise(error: str) -> str:
+    """What to do about a server that answers with `error` alone."""
+    if re.search(r" answered 429\b", error):
+        return "It limits how much is asked of it: ask less at a time (--rate), or later."
+    if re.search(r" answered 4(00|13|22)\b", error):
+        return "It refuses such requests: look at --max-tokens, --prompts, --category and --engine."
+    return "Ask it once by hand, and look at its log; firedup logs RUN shows that of a run."
 
 
 def _keep_all(
