@@ -8,8 +8,11 @@ from pathlib import Path
 import pytest
 from typist import Shell, documented
 
+from firedup.demo.model import TARGET, TRAINED, model_path
+from firedup.testing.script import End, Script
 from tests.drafter.zoo_folder import broken_folders, good_folders
 
+DIED = Script(end=End(0.1, code=1))
 SGLANG = ("--engine", "sglang", "--engine-version", "0.5.23")
 
 
@@ -136,3 +139,20 @@ def test_what_a_command_names_besides_what_was_typed_is_said(shell: Shell) -> No
     assert not {"other target", "other drafter"} & set(same_facts["facts"])
     assert other_facts["facts"]["other target"] == "the command names /m/other; not looked at"
     assert other_facts["facts"]["other drafter"] == "the command names org/other; not looked at"
+
+
+def test_a_run_names_both_from_the_folder_that_it_was_launched_in(shell: Shell) -> None:
+    (shell.folder / "models").mkdir()
+    for name, model in (("t.gguf", TARGET), ("d.gguf", TRAINED)):
+        (shell.folder / "models" / name).symlink_to(model_path(model))
+    server = [*shell.make_server(DIED), "-m", "t.gguf", "--model-draft", "d.gguf"]
+    run = ("run", "--name", "small", "--cwd", "models", "--no-wait", "--")
+    assert shell.run(*run, *server).status == 0
+
+    result = json.loads(shell.run("check", "--run", "small", "--json").out)
+    wrong = shell.run("check", "--run", "small", "--engine", "vllm")
+
+    assert (result["engine"], result["fits"]) == ("llama-cpp", True)
+    assert result["facts"]["drafter"].startswith("EAGLE-3 drafter, eagle3")
+    assert (wrong.status, wrong.out) == (2, "")
+    assert "the command starts llama-cpp, and --engine says vllm" in wrong.err
