@@ -66,6 +66,7 @@ def blind(tmp_path: Path) -> dict[str, str]:
     """The environment of a server whose py-spy can read nothing."""
     folder = tmp_path / "blind"
     folder.mkdir()
+    folder.chmod(0o755)
     (folder / "py-spy").write_text('#!/bin/sh\necho "Error: it is blind" >&2\nexit 1\n')
     (folder / "py-spy").chmod(0o755)
     return {"PATH": f"{folder}:{os.environ['PATH']}"}

@@ -193,7 +193,8 @@ print(refuse_tracing(os.getpid(), sys.argv[1]))
 
 def test_a_py_spy_that_others_may_change_is_not_run(tmp_path: Path) -> None:
     folder = tmp_path / "bin"
-    folder.mkdir(mode=0o755)
+    folder.mkdir()
+    folder.chmod(0o755)
     program = folder / "py-spy"
     program.write_text("#!/bin/sh\n")
     program.chmod(0o755)
@@ -214,8 +215,9 @@ def test_a_py_spy_that_others_may_change_is_not_run(tmp_path: Path) -> None:
 
 def test_a_link_to_py_spy_is_judged_by_where_it_leads(tmp_path: Path) -> None:
     real, front = tmp_path / "real", tmp_path / "front"
-    real.mkdir()
-    front.mkdir()
+    for folder in (real, front):
+        folder.mkdir()
+        folder.chmod(0o755)
     (real / "py-spy").write_text("#!/bin/sh\n")
     (real / "py-spy").chmod(0o755)
     (front / "py-spy").symlink_to(real / "py-spy")

@@ -27,7 +27,7 @@ _ENV = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8"}
 def list_places(pid: int) -> "list[str]":
     """Folders in which a server's own py-spy would be; none where its files are not this host's.
 
-    May wait for good, as `see_process` may.
+    May wait for good, where a thread of the process does so with its memory locked.
     """
     try:
         own = [os.readlink(f"/proc/self/{name}") for name in ("root", "ns/mnt")]

@@ -4,6 +4,7 @@ import threading
 import time
 
 from firedup.host.agent.armed import ask_by_signal
+from firedup.host.agent.look import read_title
 from firedup.host.agent.ptrace import refuse_tracing
 from firedup.host.agent.pyspy import Spies, find_pyspy, list_own_places, list_places
 from firedup.host.agent.system import AgentError, boottime_ns
@@ -57,11 +58,16 @@ class Taking:
 
     def run(self) -> "list[dict[str, Any]]":
         """What was taken until the time was over."""
-        threads = [
-            threading.Thread(target=self._take, args=(pid,), daemon=True) for pid in self.pids
-        ]
-        for thread in threads:
-            thread.start()
+        threads = []
+        for pid in self.pids:
+            thread = threading.Thread(target=self._take, args=(pid,), daemon=True)
+            try:
+                thread.start()
+            except RuntimeError:
+                self.taken[pid] = _tell_nothing(pid, "the agent may have no more threads")
+                self._note_seen()
+            else:
+                threads.append(thread)
         for thread in threads:
             thread.join(max(0.0, self.until_s - time.monotonic()))
         self.spies.end()
@@ -77,10 +83,12 @@ class Taking:
 
     def _look(self, pid: int) -> "dict[str, Any]":
         try:
-            facts = see_process(pid)
-            places = list_places(pid) if facts is not None else []
+            facts, places = see_process(pid), []  # type: dict[str, Any] | None, list[str]
             if facts is not None:
                 self.seen[pid] = facts
+                # From here on it may never come back: a process may wait with its memory locked.
+                facts["title"] = read_title(pid, facts["title"]) or facts["title"]
+                places = list_places(pid)
         finally:
             self._note_seen()
         if facts is None:

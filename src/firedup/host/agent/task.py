@@ -2,7 +2,7 @@
 
 import os
 
-from firedup.host.agent.look import Stat, read_title
+from firedup.host.agent.look import Stat
 from firedup.host.agent.system import read_bytes, read_whole
 
 TYPE_CHECKING = False
@@ -16,24 +16,21 @@ _TRACE_BYTES = 8192
 
 
 def see_process(pid: int) -> "dict[str, Any] | None":
-    """pid, starttime, title, state, wchan and `kernel`, the view of its threads as text.
+    """pid, starttime, title (its name), state, wchan and `kernel`, the view of its threads as text.
 
-    None when there is no such process. May wait for good where a thread of the process does so
-    with its memory locked: the caller goes on without.
+    None when there is no such process. Nothing of this waits for the process itself.
     """
     line = read_bytes(f"/proc/{pid}/stat", 4096)
     if not line:
         return None
     stat = Stat(line)
-    place = _read_channel(f"/proc/{pid}")
-    kernel = see_threads(pid)
     return {
         "pid": pid,
         "starttime": stat.ticks,
-        "title": read_title(pid, stat.name) or stat.name,
+        "title": stat.name,
         "state": stat.state,
-        "wchan": place,
-        "kernel": kernel,
+        "wchan": _read_channel(f"/proc/{pid}"),
+        "kernel": see_threads(pid),
     }
 
 
