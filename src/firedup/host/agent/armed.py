@@ -9,10 +9,10 @@ from firedup.host.agent.system import arming_folder, write_atomically
 from firedup.host.agent.task import read_status
 
 # A real-time signal, because the named ones have users: PyTorch's own crash handler speaks to its
-# threads by SIGUSR2 (c10/util/signal_handler.cpp), vLLM has told of dead workers by SIGUSR1 (its
-# pull request 11721), gunicorn and schedulers use both, and SGLang ends its tree by SIGQUIT. None
-# of them catches or sends a real-time signal. 50 lies in the middle of those, away from what C
-# libraries (32 to 34), .NET (34) and valgrind (64) take for themselves.
+# threads by SIGUSR2 (c10/util/signal_handler.cpp), vLLM has told of dead workers by SIGUSR1,
+# gunicorn and schedulers use both, and SGLang ends its tree by SIGQUIT. None of them catches or
+# sends a real-time signal. 50 lies in the middle of those, away from what C libraries (32 to 34),
+# .NET (34) and valgrind (64) take for themselves.
 ARM_SIGNAL = 50
 _STACKS = "stacks"
 _STEP_S = 0.01
