@@ -22,7 +22,7 @@ from firedup.drafter.known import demand_known
 from firedup.drafter.pair import Question, open_case, split_place
 from firedup.drafter.repair import REMOVED, Repair, plan_repair
 from firedup.drafter.rewrite import NewTensor, mask_tensor, offsets_tensor, rewrite
-from firedup.host.agent.checkpoint import find_checkpoint
+from firedup.host.agent.modelplace import find_checkpoint
 from firedup.host.agent.system import AgentError
 
 _INDEX = "model.safetensors.index.json"

@@ -77,6 +77,7 @@ MODULES = (  # the first one runs the others when they are needed
     "ggufhead",
     "vocabulary",
     "shardindex",
+    "modelplace",
     "checkpoint",
     "slices",
     "before",

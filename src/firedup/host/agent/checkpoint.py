@@ -3,12 +3,12 @@
 import gc
 import json
 import os
-import re
 import zlib
 
 from firedup.host.agent.document import FlawError, UnreadError, read_all, read_document
 from firedup.host.agent.fold import Folded
 from firedup.host.agent.ggufhead import begin_of, is_gguf, read_gguf
+from firedup.host.agent.modelplace import MOST_NAMES, find_checkpoint, list_names
 from firedup.host.agent.shardindex import missing_of_series, read_index
 from firedup.host.agent.system import AgentError
 from firedup.host.agent.tensorfile import read_tensors
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 _INDEX = "model.safetensors.index.json"
 _MOST_JSON = 512 << 10
-_MOST_NAMES = 20000  # in one folder
 _EXTRA = (
     "generation_config.json", "hf_quant_config.json", "quantize_config.json", "quant_config.json",
     "tokenizer_config.json", "special_tokens_map.json",
@@ -30,7 +29,6 @@ PICKLE = "a pickle; not read"
 NO_WEIGHTS = "no weights in this folder"
 SEVERAL_GGUF = "several GGUF files; name one of them"
 NO_CHECKPOINT = "neither safetensors nor GGUF"
-_HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 
 
 class Reading:
@@ -121,53 +119,6 @@ def describe_checkpoint(
             gc.enable()
 
 
-def find_checkpoint(path: str, base: str = "", env: "Any" = None) -> str:
-    """Where a checkpoint lies: at `path`, or in the cache of the hub under that name.
-
-    `base` is the folder that relative paths are from, `env` has variables beside this process's.
-    A file beside its config.json stands for the folder, which alone is what engines load.
-    """
-    place = os.path.join(base, os.path.expanduser(path))
-    if "\0" not in place and os.path.lexists(place):
-        folder = os.path.dirname(place) or "."
-        has_config = os.path.isfile(os.path.join(folder, "config.json"))
-        is_part = has_config or place.endswith(".safetensors.index.json")
-        return folder if os.path.isfile(place) and is_part and not is_gguf(place) else place
-    why = "no such file or folder"
-    if _HUB_NAME.fullmatch(path):
-        hub = _hub_cache(dict(os.environ, **(env or {})))
-        folder = os.path.join(hub, "models--" + path.replace("/", "--"), "snapshots")
-        snapshot = _snapshot_of(folder)
-        if snapshot is not None:
-            return snapshot
-        why = f"no folder{' in ' + base if base else ''}, and no model in the hub's cache {hub}"
-    raise AgentError("not-found", f"{path}: {why}", "ENOENT")
-
-
-def _hub_cache(env: "Any") -> str:
-    """Where huggingface_hub keeps models."""
-    home = env.get("HF_HOME") or os.path.join(
-        env.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "huggingface"
-    )
-    named = env.get("HF_HUB_CACHE") or env.get("HUGGINGFACE_HUB_CACHE")
-    return os.path.expanduser(named or os.path.join(home, "hub"))
-
-
-def _snapshot_of(folder: str) -> "str | None":
-    """The snapshot that main refers to, or the only one that there is."""
-    try:
-        text = read_all(os.path.join(os.path.dirname(folder), "refs", "main"), 200)
-        names = [os.path.basename(text.decode("ascii").strip())]
-    except (FlawError, UnicodeDecodeError):
-        try:
-            names = _list(folder)
-        except OSError:
-            return None
-    places = [os.path.join(folder, name) for name in names if name]
-    found = [place for place in places if os.path.isdir(place)]
-    return found[0] if len(found) == 1 else None
-
-
 def _read_single(reading: Reading, path: str) -> None:
     name = os.path.basename(path)
     begin = begin_of(path, 9)
@@ -183,11 +134,11 @@ def _read_single(reading: Reading, path: str) -> None:
 
 def _read_folder(reading: Reading, folder: str, work: "Any") -> None:
     try:
-        names = _list(folder)
+        names = list_names(folder)
     except OSError as error:
         raise AgentError("denied", f"{folder}: {error.strerror}") from error
-    if len(names) > _MOST_NAMES:
-        reading.damage("", f"the folder holds more than {_MOST_NAMES:,} files; not all are told")
+    if len(names) > MOST_NAMES:
+        reading.damage("", f"the folder holds more than {MOST_NAMES:,} files; not all are told")
     for name in ("config.json", *_EXTRA):
         if name in names:
             try:
@@ -200,16 +151,6 @@ def _read_folder(reading: Reading, folder: str, work: "Any") -> None:
     for name, flaw in flaws:
         reading.refuse(name, flaw)
     _take_vocabulary(reading, vocabulary)
-
-
-def _list(folder: str) -> "list[str]":
-    names = []
-    with os.scandir(folder) as entries:
-        for entry in entries:
-            names.append(entry.name)
-            if len(names) > _MOST_NAMES:
-                break
-    return sorted(names)
 
 
 def _read_card(reading: Reading, folder: str, names: "list[str]") -> None:

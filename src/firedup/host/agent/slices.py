@@ -3,9 +3,9 @@
 import os
 import zlib
 
-from firedup.host.agent.checkpoint import find_checkpoint
 from firedup.host.agent.document import FlawError, Source
 from firedup.host.agent.ggufhead import read_gguf
+from firedup.host.agent.modelplace import find_checkpoint
 from firedup.host.agent.system import AgentError
 from firedup.host.agent.vocabulary import find_vocabulary, gguf_vocabulary
 
