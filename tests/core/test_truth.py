@@ -106,6 +106,16 @@ def test_loops_are_told_with_what_they_do_to_acceptance() -> None:
     assert ids(found) == ["answers-loop"]
     assert "6 of 12" in found[0].evidence[0].text
     assert "3.90 in these, 1.95 in the others" in found[0].evidence[0].text
+    assert "acceptance is too high" in found[0].message
+
+
+def test_loops_of_a_server_without_a_drafter_are_a_note() -> None:
+    (found,) = check_truth(
+        make_arm("server", [make_request(n, "so it was " * 30) for n in range(6)])
+    )
+
+    assert (found.id, found.severity) == ("answers-loop", Severity.NOTE)
+    assert "acceptance is too high" not in found.message
 
 
 def test_a_drafter_of_which_nothing_is_accepted_is_wrong_and_not_weak() -> None:

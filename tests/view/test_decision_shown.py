@@ -9,10 +9,10 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firedup.core.measure.comparable import Obstacle, Weight
+from firedup.core.measure.comparable import Obstacle, Weight, find_obstacles
 from firedup.core.measure.decision import Case, Crossing, Decision, decide, find_crossing
 from firedup.core.measure.judged import Judged, Unmeasured
-from firedup.core.measure.measured import Estimate, Load
+from firedup.core.measure.measured import Conditions, Estimate, Load
 from firedup.core.measure.pairing import Difference
 from firedup.core.measure.sequential import Look, Outlook, Side
 from firedup.core.measure.stepcost import Point, StepCost
@@ -169,6 +169,28 @@ def test_below_1_a_gain_is_never_said(speed_up: float, length: float, streams: i
     assert "faster" not in text
     assert "use this drafter at" not in text
     assert not re.search(r"\bgain", text.replace("no gain worth having", ""))
+
+
+def test_a_step_that_is_cheaper_than_a_plain_one_is_not_believed() -> None:
+    close = show(decide([make_case(1.55, length=1.5)]))
+    far = show(decide([make_case(3.0, length=1.5)]))
+
+    assert "0.97 times a plain one" in close
+    assert "within their intervals it may be 1.09" in close
+    assert "A perfect drafter" in close
+    assert "they do not belong together" in far
+    assert "breaks even" not in far
+    assert "A perfect drafter" not in far
+
+
+def test_a_condition_that_is_not_known_is_no_variable_that_is_not_set() -> None:
+    known = Conditions(engine="vllm", flags=("--tp", "8"))
+    obstacles = find_obstacles(Conditions(), known)
+
+    text = "\n".join(render_decision(Judged(decide([make_case(1.5)]), {}, None, obstacles), PAPER))
+    assert "engine not known → vllm" in text
+    assert "  flags\n" in text
+    assert "unset" not in text
 
 
 def test_what_is_not_comparable_is_said_and_secrets_are_not() -> None:

@@ -11,6 +11,7 @@ from firedup.cli.compared import tell_probed
 from firedup.core.measure.judged import judge_arms
 from firedup.core.measure.measured import Arm, Cell, Conditions, Load, Request
 from firedup.core.measure.pairing import Design
+from firedup.core.model import Acceptance
 from firedup.session.probe import Probed
 from firedup.view.measurement import record_measurement, render_measurement
 from firedup.view.paper import Paper
@@ -64,7 +65,7 @@ def test_programs_are_told_which_accuracy_was_taken_for_acceptance(
 
 def test_without_a_baseline_nothing_is_called_a_candidate() -> None:
     loops = tuple(replace(one, text="again and " * 60) for one in CANDIDATE.cells[0].requests)
-    arm = replace(CANDIDATE, cells=(Cell(Load(1), loops),))
+    arm = replace(CANDIDATE, cells=(Cell(Load(1), loops, acceptance=Acceptance(2.0, 0.5)),))
     lines = render_measurement(arm, None, None, Paper(80), name="plain")
 
     assert any("plain, 1" in line for line in lines)

@@ -98,7 +98,8 @@ def read_concurrency(text: str) -> list[int]:
         )
     if not is_list:
         raise UsageError(
-            f"--concurrency {text} is no list of numbers", todo="Such as --concurrency 1,8,32"
+            f"--concurrency {text} is no list of numbers from 1 on",
+            todo="Such as --concurrency 1,8,32",
         )
     return sorted({int(word) for word in words})
 

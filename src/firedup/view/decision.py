@@ -18,6 +18,7 @@ from firedup.view.probed import record_estimate
 from firedup.view.quantity import render_estimate
 from firedup.view.reason import name_loads, say_reasons
 from firedup.view.record import SCHEMA
+from firedup.view.redact import clean
 from firedup.view.speedup import describe_speed_up
 
 _LOOKS = {
@@ -79,9 +80,18 @@ def render_obstacles(obstacles: Sequence[Obstacle], paper: Paper) -> list[str]:
         if one.weight is Weight.HARMLESS:
             continue
         head = "NOT COMPARABLE: " if one.weight is Weight.FORBIDS else ""
-        body += _item(f"{head}{render_change(one.name, one.baseline, one.candidate)}", paper)
+        body += _item(f"{head}{_say_difference(one)}", paper)
         body += paper.fold(f"({one.why})", indent="    ", rest="    ")
     return render_section("what differs beside the drafter", body, paper)
+
+
+def _say_difference(one: Obstacle) -> str:
+    if not one.is_condition:
+        return render_change(one.name, one.baseline, one.candidate)
+    if one.baseline is None and one.candidate is None:
+        return one.name
+    sides = ("not known" if side is None else clean(side) for side in (one.baseline, one.candidate))
+    return f"{one.name} {' → '.join(sides)}"
 
 
 def _item(text: str, paper: Paper) -> list[str]:

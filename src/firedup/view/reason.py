@@ -36,14 +36,11 @@ def say_reasons(
             yield _UNTOLD
         return
     yield _say_lengths(one, figures)
-    yield (
-        f"A step costs {figures.step_ratio:.2f} times a plain one ({1000 * figures.step_s:.1f} ms"
-        f" against {1000 * figures.plain_step_s:.1f}), so it breaks even at an acceptance length"
-        f" of {figures.break_even:.2f}."
-    )
-    yield _say_bounds(one, figures)
-    if one.side in (Side.NO_GAIN, Side.SLOWER):
-        yield from _say_levers(one, figures)
+    yield _say_step(one, figures)
+    if not figures.is_doubtful or _most_step_ratio(one, figures) >= 1:
+        yield _say_bounds(one, figures)
+        if one.side in (Side.NO_GAIN, Side.SLOWER):
+            yield from _say_levers(one, figures)
     if accuracy is not None:
         yield _say_accuracy(accuracy, figures)
 
@@ -73,6 +70,34 @@ def _say_lengths(one: Decision, figures: Speedup) -> str:
         return f"{text}; how many tokens a step drafts is not known."
     share = (figures.acceptance_length - 1) / tokens
     return f"{text} of {tokens + 1} at most: {100 * share:.0f} % of drafted tokens are accepted."
+
+
+def _say_step(one: Decision, figures: Speedup) -> str:
+    times = f"{1000 * figures.step_s:.1f} ms against {1000 * figures.plain_step_s:.1f}"
+    if not figures.is_doubtful:
+        return (
+            f"A step costs {figures.step_ratio:.2f} times a plain one ({times}), so it breaks even"
+            f" at an acceptance length of {figures.break_even:.2f}."
+        )
+    cheaper = (
+        f"By these figures a step with drafts costs {figures.step_ratio:.2f} times a plain one"
+        f" ({times}), and it does more"
+    )
+    most = _most_step_ratio(one, figures)
+    if most >= 1:
+        return f"{cheaper}; within their intervals it may be {most:.2f}."
+    return (
+        f"{cheaper}: they do not belong together. Look whether both are the same model on the same"
+        " hardware, and whether the counters are of these requests alone."
+    )
+
+
+def _most_step_ratio(one: Decision, figures: Speedup) -> float:
+    """The highest that the intervals of acceptance and speed allow."""
+    length, speed_up = one.case.acceptance_length, one.case.speed_up
+    longest = length.high if length and length.high is not None else figures.acceptance_length
+    least = speed_up.low if speed_up.low is not None else speed_up.value
+    return longest / least
 
 
 def _say_bounds(one: Decision, figures: Speedup) -> str:

@@ -24,7 +24,9 @@ class Weight(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Obstacle:
-    """One difference: `name` is a condition, a flag or a variable; a side is None if not known.
+    """One difference: `name` is a condition, a flag or a variable.
+
+    A side is None if it is not known of a condition, or not given of the others.
 
     The values are as they were given, secrets too: views show them through view/change.py.
     """
@@ -34,6 +36,7 @@ class Obstacle:
     candidate: str | None
     weight: Weight
     why: str
+    is_condition: bool = False
 
 
 # Conditions that belong to a figure, and why another one makes it another figure.
@@ -96,13 +99,15 @@ def _conditions(baseline: Conditions, candidate: Conditions) -> Iterator[Obstacl
         is_known = before is not None and after is not None
         weight = Weight.FORBIDS if name in _BINDING and is_known else Weight.MATTERS
         why = reason if is_known else f"it is not known on one side, and {reason}"
-        yield Obstacle(name.replace("_", " "), _text(before), _text(after), weight, why)
+        shown = name.replace("_", " ")
+        yield Obstacle(shown, _text(before), _text(after), weight, why, is_condition=True)
     if baseline.speculates and candidate.speculates is False:
         why = "the baseline speculates and the candidate does not: are they the wrong way round?"
-        yield Obstacle("speculation", "yes", "no", Weight.FORBIDS, why)
+        yield Obstacle("speculation", "yes", "no", Weight.FORBIDS, why, is_condition=True)
     elif baseline.drafter is not None:
         why = "a baseline is a server without speculation; this compares two drafters"
-        yield Obstacle("drafter", baseline.drafter, candidate.drafter, Weight.MATTERS, why)
+        pair = (baseline.drafter, candidate.drafter)
+        yield Obstacle("drafter", *pair, Weight.MATTERS, why, is_condition=True)
 
 
 def _settings(baseline: Conditions, candidate: Conditions) -> Iterator[Obstacle]:
@@ -111,7 +116,7 @@ def _settings(baseline: Conditions, candidate: Conditions) -> Iterator[Obstacle]
     for name, is_known in (("flags", has_flags), ("environment", has_variables)):
         if not is_known and getattr(baseline, name) != getattr(candidate, name):
             why = "they are not known of both servers, and the speed may come from them"
-            yield Obstacle(name, None, None, Weight.MATTERS, why)
+            yield Obstacle(name, None, None, Weight.MATTERS, why, is_condition=True)
     changes = describe_changes(
         (baseline.environment or {}) if has_variables else {},
         _argv(baseline.flags if has_flags else None),

@@ -77,7 +77,7 @@ def _check_cell(arm: Arm, cell: Cell, *, is_candidate: bool) -> Iterator[Doubt]:
     yield from check_counts(arm, cell, is_candidate=is_candidate)
     yield from _check_warm_up(cell)
     yield from check_gaps(arm, kept)
-    yield from _check_loops(kept)
+    yield from _check_loops(cell)
     yield from _check_pieces(kept)
     yield from _check_ends(arm, kept)
 
@@ -95,7 +95,8 @@ def _check_warm_up(cell: Cell) -> Iterator[Doubt]:
         )
 
 
-def _check_loops(kept: Sequence[Request]) -> Iterator[Doubt]:
+def _check_loops(cell: Cell) -> Iterator[Doubt]:
+    kept = cell.kept
     found = {(one.prompt, one.turn): find_loop(one.text) for one in kept}
     loops = {key: said for key, said in found.items() if said is not None}
     if not kept or len(loops) < max(2, _MANY_LOOPS * len(kept)):
@@ -105,10 +106,12 @@ def _check_loops(kept: Sequence[Request]) -> Iterator[Doubt]:
     outside = _length([one for one in kept if (one.prompt, one.turn) not in loops])
     if inside is not None and outside is not None:
         observed += f"; acceptance length {inside:.2f} in these, {outside:.2f} in the others"
+    has_length = cell.acceptance is not None and cell.acceptance.length is not None
     yield Doubt(
         "answers-loop",
-        Severity.WARNING,
-        "answers go round in circles, which any drafter guesses: acceptance is too high",
+        Severity.WARNING if has_length else Severity.NOTE,
+        "answers go round in circles, which any drafter guesses: "
+        + ("acceptance is too high" if has_length else "what one is worth is not seen by these"),
         observed,
         "Measure acceptance with natural ends (--natural), or with fewer tokens (--max-tokens).",
     )
