@@ -7,6 +7,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
+from firedup.core.forecast import Eta, Forecast
 from firedup.core.model import (
     Cause,
     Checks,
@@ -90,6 +91,16 @@ def test_the_stage_is_that_of_the_slowest_node() -> None:
     assert run.progress is not None
     assert run.progress.rank == "box1 TP3"
     assert [node.fraction for node in run.nodes] == [None, 0.41]
+
+
+def test_the_stage_of_the_slowest_and_the_head_s_readiness_are_forecast() -> None:
+    fast, slow = Eta(Forecast(5.0), Forecast(60.0)), Eta(Forecast(40.0), Forecast(50.0))
+    head = replace(at(Verdict.LOADING, Stage.ARGS, Stage.KV_CACHE), eta=fast)
+    other = replace(LOADING, eta=slow)
+
+    assert combine_nodes(nodes(head, other)).eta == Eta(slow.stage, fast.ready)
+    assert combine_nodes(nodes(head, replace(LOADING, eta=None))).eta == Eta(None, fast.ready)
+    assert combine_nodes(nodes(replace(READY, eta=fast), other)).eta is None
 
 
 def test_ranks_carry_the_name_of_their_node() -> None:

@@ -14,6 +14,7 @@ from typing import Any
 
 import psutil
 import pytest
+from earlier import leave_run, took
 from workbench import LIMIT_S, RUNS, Site, last_of, recorded, until
 
 from firedup.core.error import UsageError
@@ -22,6 +23,7 @@ from firedup.core.log.block import OPENERS
 from firedup.core.model import Ownership, Snapshot, State, Verdict
 from firedup.core.rule import Matcher
 from firedup.host.link import Agent
+from firedup.profile.command import read_command
 from firedup.profile.match import CatalogueMatcher
 from firedup.profile.words import pattern_rules
 from firedup.session import attend
@@ -90,6 +92,25 @@ async def test_the_process_that_writes_the_log_is_found_and_asked(
     assert last.first_text == " brown"
     assert process.pid in {found.pid for found in last.processes}
     assert (last.spec.engine, last.spec.port) == ("sglang", site.port)
+
+
+async def test_how_long_a_start_still_takes_is_told_by_earlier_ones_on_the_host(
+    site: Site, start: Start, watch: Watch
+) -> None:
+    slow = Script((line(0, "Load weight begin. avail mem=10 GB"),), end=End(600))
+    argv = site.serve(site.fake(slow))
+    for number in range(5):
+        spec = read_command(argv, {}, site.catalogue)
+        leave_run(number, argv=argv, spec=spec, **took(500.0, 900.0 + number))
+    start(*argv)
+
+    seen = await until(watch(), lambda now: now.eta)
+
+    assert seen.eta is not None
+    assert seen.eta.ready is not None
+    assert seen.eta.ready.starts == 5
+    assert seen.eta.ready.expected_s is not None
+    assert 800 < seen.eta.ready.expected_s < 905
 
 
 async def test_the_server_behind_a_tee_is_found(site: Site, start: Start, watch: Watch) -> None:

@@ -11,7 +11,7 @@ from firedup.core.model import Explanation, Snapshot, Stage, StageSpan, State, V
 from firedup.core.process import Process
 from firedup.host.link import Agent
 from firedup.session.forecaster import EVERY_NS, Forecaster, weigh_target
-from firedup.session.past import fetch_starts
+from firedup.session.past import fetch_starts, fetch_starts_of
 from firedup.session.registry import find_run
 from firedup.session.stop import stop_run
 from firedup.testing.script import Http, Script, line
@@ -52,6 +52,35 @@ async def test_starts_like_a_run_are_those_of_its_kind_that_came_up(agent: Agent
         StartTimes(90.0, (StageTime(Stage.LOAD_WEIGHTS, 10.0, 60.0),)),
         StartTimes(80.0, (StageTime(Stage.LOAD_WEIGHTS, 10.0, 50.0),)),
     )
+
+
+async def test_starts_like_a_server_that_somebody_else_started_are_found_too(
+    agent: Agent,
+) -> None:
+    leave_run(1, **took(50.0, 80.0))
+    leave_run(2, argv=(*ARGV, "--disable-cuda-graph"), **took(55.0, 60.0))
+    leave_run(3, spec=replace(SPEC, model="org/other"), **took(1.0, 2.0))
+
+    found = await fetch_starts_of(agent, replace(SPEC, argv=(*ARGV, "--port", "1")))
+
+    assert [(start.ready_s, start.has_same_flags) for start in found] == [
+        (60.0, False),
+        (80.0, True),
+    ]
+
+
+def test_a_server_is_older_than_the_watch_over_it() -> None:
+    starts = tuple(StartTimes(100.0 + n) for n in range(8))
+
+    at_once = Forecaster(starts).look(loading(20.0)).eta
+    later = Forecaster(starts, age_s=30.0).look(loading(20.0)).eta
+
+    assert at_once is not None
+    assert later is not None
+    assert at_once.ready is not None
+    assert later.ready is not None
+    assert at_once.ready.expected_s is not None
+    assert round(at_once.ready.expected_s - later.ready.expected_s, 3) == 30.0
 
 
 async def test_weights_are_weighed_in_the_one_form_that_is_read(

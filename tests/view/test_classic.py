@@ -1,6 +1,7 @@
 from dataclasses import replace
 from datetime import UTC
 
+from firedup.core.forecast import Eta, Forecast
 from firedup.core.model import Verdict
 from firedup.view.classic import Classic
 from tests.view import story
@@ -28,6 +29,23 @@ def test_the_last_matching_line_is_cut_to_the_width():
     assert view.feed(with_highlight(15)) == (
         "12:02:52 waiting... last: [2026-11-29 12:07:37 TP0] Load",
     )
+
+
+def test_what_is_known_of_the_rest_of_the_start_comes_last():
+    view = Classic(every_s=15, zone=UTC)
+    view.feed(story.loading(0))
+    ready = Forecast(110.0, 60.0, 240.0, "history", 12, (40.0, 300.0))
+
+    assert view.feed(replace(with_highlight(15), eta=Eta(ready=ready))) == (
+        f"{with_highlight_line()}  [ready in ~2 min (1 min–4 min in 80 % of 12 starts)]",
+    )
+
+
+def with_highlight_line():
+    view = Classic(every_s=15, zone=UTC)
+    view.feed(story.loading(0))
+    (line,) = view.feed(with_highlight(15))
+    return line
 
 
 def test_a_gap_in_the_snapshots_is_not_made_up_for():

@@ -17,6 +17,7 @@ from firedup.host.base import OperationError
 from firedup.host.link import Agent
 from firedup.host.stream import Notice
 
+TICKS_PER_S = 100  # in which the kernel tells when a process started
 _MARGIN_S = 30.0  # the link's own limit comes last
 # Programs that listen for a server which is somewhere else; the kernel keeps 15 letters of a name.
 FORWARDERS = frozenset({"docker-proxy", "rootlessport", "rootlesskit", "slirp4netns", "pasta"}) | {

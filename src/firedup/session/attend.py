@@ -15,13 +15,14 @@ from firedup.host.base import OperationError
 from firedup.host.file import FileFacts, open_file, stat_file
 from firedup.host.frame import Data
 from firedup.host.link import Agent
-from firedup.host.process import ProcessFacts, wait_gone
+from firedup.host.process import TICKS_PER_S, ProcessFacts, wait_gone
 from firedup.probe.target import make_target
 from firedup.profile.command import read_command
 from firedup.profile.schema import Catalogue
 from firedup.session.clock import HostClock
 from firedup.session.family import find_writers
 from firedup.session.find import find_writer
+from firedup.session.foresee import foresee
 from firedup.session.history import LastBytes, position_after
 from firedup.session.linked import LinkSpeaker, Patience
 from firedup.session.path import path_on
@@ -36,8 +37,7 @@ STALE_S = 60.0
 # One that was written just now may have lost its writer to a restart: so long is waited for a new.
 GRACE_S, GRACE_PAUSE_S = 3.0, 0.2
 SEARCH_PAUSE_S = 2.0
-# The kernel tells a process's start in 1/100 s, and the time of a write by a clock that may lag.
-TICKS_PER_S = 100
+# The time of a write is told by a clock that may lag.
 START_MARGIN_S = 0.05
 GONE_WAIT_S = 3600.0
 
@@ -230,6 +230,7 @@ class _Guide:
             if not was_known and self._watch.prober is not None:
                 group.create_task(self._watch.prober.run())
             samples = group.create_task(self._take_samples(agent, process))
+            group.create_task(foresee(self._watch, agent, process))
             at_ns = await self._wait_end(agent, process)
             samples.cancel()
             await self._watch.intake.catch_up(agent)

@@ -7,12 +7,17 @@ from dataclasses import dataclass
 from firedup.core.error import UsageError
 from firedup.host.base import OperationError
 from firedup.host.link import Agent
-from firedup.host.process import Holder, ProcessFacts, describe_process, find_holders
+from firedup.host.process import (
+    TICKS_PER_S,
+    Holder,
+    ProcessFacts,
+    describe_process,
+    find_holders,
+)
 
 # Programs that write a log on behalf of another process.
 _SCRIBES = frozenset({"tee", "script", "unbuffer", "ts", "stdbuf", "cat", "multilog", "rotatelogs"})
-# The kernel tells a process's start in 1/100 s; a container engine notes the start a little later.
-TICKS_PER_S = 100
+# A container engine notes the start a little later than the kernel.
 SAME_START_S = 5.0
 
 

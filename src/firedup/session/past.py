@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from firedup.core.difference import describe_changes
 from firedup.core.error import HostError
 from firedup.core.forecast import StageTime, StartTimes
-from firedup.core.model import Stage
+from firedup.core.model import ServerSpec, Stage
 from firedup.host.file import read_file, stat_file
 from firedup.host.link import Agent
 from firedup.session.registry import Run, list_runs
@@ -42,13 +42,34 @@ async def fetch_starts(agent: Agent, run: Run) -> tuple[StartTimes, ...]:
     Alike are those of the same engine, target, drafter and parallelism. A host that does not answer
     knows of none.
     """
+    return await _fetch(
+        agent, lambda past: _is_like(past, run), lambda past: has_same_flags(past, run)
+    )
+
+
+async def fetch_starts_of(agent: Agent, spec: ServerSpec) -> tuple[StartTimes, ...]:
+    """The same for a server that somebody else started with the command in `spec`."""
+
+    def is_like(past: Run) -> bool:
+        its_kind = _kind(past.spec, past.manifest.argv)
+        return past.manifest.node == 0 and its_kind == _kind(spec, spec.argv)
+
+    def has_its_flags(past: Run) -> bool:
+        changes = describe_changes({}, past.manifest.argv, {}, spec.argv)
+        return all(change.name in _IDLE_FLAGS for change in changes)
+
+    return await _fetch(agent, is_like, has_its_flags)
+
+
+async def _fetch(
+    agent: Agent, is_like: Callable[[Run], bool], has_its_flags: Callable[[Run], bool]
+) -> tuple[StartTimes, ...]:
     with contextlib.suppress(HostError):
-        earlier = [past for past in await list_runs(agent) if _is_like(past, run)][:MOST_STARTS]
+        earlier = [past for past in await list_runs(agent) if is_like(past)][:MOST_STARTS]
         tails = await asyncio.gather(*(read_tail(agent, past) for past in earlier))
         pairs = zip(earlier, tails, strict=True)
         found = (
-            start_of(outputs_of(tail), has_same_flags=has_same_flags(past, run))
-            for past, tail in pairs
+            start_of(outputs_of(tail), has_same_flags=has_its_flags(past)) for past, tail in pairs
         )
         return tuple(start for start in found if start is not None)
     return ()
@@ -128,9 +149,12 @@ def has_same_flags(past: Run, run: Run) -> bool:
 
 
 def _is_like(past: Run, run: Run) -> bool:
-    return bool(before([past], run)) and _kind(past) == _kind(run)
+    return bool(before([past], run)) and _kind_of(past) == _kind_of(run)
 
 
-def _kind(run: Run) -> tuple[object, ...]:
-    spec = run.spec
-    return spec.engine, spec.model or run.manifest.argv, spec.draft, spec.tensor_parallel
+def _kind_of(run: Run) -> tuple[object, ...]:
+    return _kind(run.spec, run.manifest.argv)
+
+
+def _kind(spec: ServerSpec, argv: tuple[str, ...]) -> tuple[object, ...]:
+    return spec.engine, spec.model or argv, spec.draft, spec.tensor_parallel

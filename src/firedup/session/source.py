@@ -20,6 +20,7 @@ from firedup.profile.command import complete_command, read_command
 from firedup.profile.schema import Catalogue
 from firedup.session.clock import HostClock
 from firedup.session.find import find_told
+from firedup.session.foresee import foresee
 from firedup.session.look import LOOK_S, look_patiently, recall_memory
 from firedup.session.prepared import watch_prepared
 from firedup.session.reach import INSIDE, ask_through, reach
@@ -117,6 +118,7 @@ class _Tap:
                 group.create_task(self._watch.prober.run())
             if process is not None:
                 tasks.append(group.create_task(self._take_samples(agent, process)))
+                tasks.append(group.create_task(foresee(self._watch, agent, process)))
             end = await self._await_end(agent, standing)
             await self.spout.drain(agent, standing, tasks[0])
             for task in tasks:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from firedup.core.forecast import Eta
 from firedup.core.model import (
     Evidence,
     Explanation,
@@ -89,7 +90,15 @@ def combine_nodes(nodes: Sequence[Node]) -> Snapshot:
         log_path=base.snapshot.log_path,
         log_size=base.snapshot.log_size,
         is_final=base.snapshot.is_final and verdict is base.verdict,
+        eta=_eta(head, at) if verdict is Verdict.LOADING else None,
     )
+
+
+def _eta(head: Node, at: Node) -> Eta | None:
+    """The stage of the node that the others wait for; it is the head that becomes ready."""
+    stage, ready = at.snapshot.eta, head.snapshot.eta
+    eta = Eta(stage.stage if stage else None, ready.ready if ready else None)
+    return eta if eta.stage or eta.ready else None
 
 
 def _failures(nodes: Sequence[Node]) -> list[Failure]:
