@@ -63,6 +63,26 @@ def test_a_victim_never_wins_over_a_cause(victim: str, is_first: bool) -> None:
     assert explanation.notes == ()
 
 
+REFUSED = 'details = "failed to connect to all addresses; last error: UNKNOWN: connection refused"'
+REMOTE = f"{VICTIMS[3]}\n\tstatus = StatusCode.UNAVAILABLE\n\t{REFUSED}\n>\n"
+
+
+def test_a_call_to_where_nobody_is_tells_the_fault_by_itself() -> None:
+    explanation = explain(f"{START}{TRACE}{REMOTE}")
+
+    assert explanation.cause is not None
+    assert (explanation.cause.line, explanation.cause.failure) == (VICTIMS[3], "rendezvous-failed")
+    assert REFUSED in explanation.cause.evidence[-1].text
+    assert explanation.notes == ()
+
+
+def test_a_call_to_where_nobody_is_any_more_is_no_first_fault() -> None:
+    explanation = explain(f"{START}{TRACE}{REMOTE}{TRACE}{CAUSE}\n")
+
+    assert explanation.cause is not None
+    assert explanation.cause.line == CAUSE
+
+
 @pytest.mark.parametrize(
     ("kind", "result", "detail", "failure"),
     [

@@ -141,7 +141,9 @@ class Diagnosis:
         detail = self._detail(chosen)
         if detail is None:
             return cause_of(chosen, version, later)
-        known = replace(chosen, rule=detail.rule, named=detail.named, rules=detail.rules)
+        known = replace(
+            chosen, role=detail.role, rule=detail.rule, named=detail.named, rules=detail.rules
+        )
         cause, told = cause_of(known, version, later), cause_of(detail).evidence
         return replace(cause, evidence=(*cause.evidence, *told))
 
@@ -189,11 +191,14 @@ class Diagnosis:
     def _choose(self, *, allows_weak: bool) -> Suspect | None:
         suspects = self._before_stop()
         inner = _innermost(suspects)
+        victims = {_place(s): s for s in suspects if s.role is Role.VICTIM and not s.is_bare}
         strong = [
             s for s in suspects if (s.role is Role.CAUSE and not s.is_weak) or s.order in inner
         ]
+        # What a victim's message tells of its end is a cause only where there is no other.
+        whole = [s for s in strong if s.mark.shape is not Shape.DETAIL or _place(s) not in victims]
         if strong:
-            return strong[0]
+            return whole[0] if whole else victims[_place(strong[0])]
         weak = [s for s in suspects if s.role is Role.CAUSE]
         for others in (weak, *([s for s in suspects if s.role is r] for r in _STAND_INS)):
             able = [s for s in others if allows_weak or not s.is_weak]
@@ -204,18 +209,18 @@ class Diagnosis:
     def _detail(self, chosen: Suspect) -> Suspect | None:
         """A later line of the same exception's message that knows another class of failure.
 
-        NCCL's exception says in its first line which kind of call failed, and further down at what.
+        NCCL's exception says in its first line which kind of call failed, and further down at what;
+        that of a remote call, whether anybody was there.
         """
-        if chosen.role is not Role.CAUSE or chosen.named is None:
+        if chosen.role not in (Role.CAUSE, Role.VICTIM) or chosen.named is None:
             return None
-        place = (chosen.mark.block, chosen.mark.position)
         if chosen.mark.shape is not Shape.EXCEPTION:
             return None
         return next(
             (
                 s
                 for s in self._suspects
-                if (s.mark.block, s.mark.position) == place
+                if _place(s) == _place(chosen)
                 and s.mark.shape is Shape.DETAIL
                 and s.role is Role.CAUSE
                 and s.named is not None
@@ -247,6 +252,11 @@ def _is_outlived(suspect: Suspect, writer: str | None, aftermath: Aftermath) -> 
             return suspect.role is not Role.TEARDOWN
         case Aftermath.SERVING:
             return is_unknown and suspect.is_after_ready
+
+
+def _place(suspect: Suspect) -> tuple[int | None, int]:
+    """Which exception of which message a line belongs to."""
+    return suspect.mark.block, suspect.mark.position
 
 
 def _is_line_of(suspect: Suspect, cause: Cause) -> bool:
