@@ -108,6 +108,22 @@ def test_a_map_is_added_to_the_file_of_the_head_when_it_was_missing(tmp_path: Pa
     assert above_note(ask(target, tmp_path / "out", SGLANG)) == []
 
 
+def test_a_shard_in_a_folder_of_its_own_is_written_there(tmp_path: Path) -> None:
+    pair = good("two-shards").copy()
+    pair.draft.tensors = {f"draft.{name}": raw for name, raw in pair.draft.tensors.items()}
+    target, draft = write_pair(pair, tmp_path)
+    shard = "model-00002-of-00002.safetensors"
+    (draft / "deep").mkdir()
+    (draft / shard).rename(draft / "deep" / shard)
+    index = draft / "model.safetensors.index.json"
+    index.write_text(index.read_text().replace(shard, f"deep/{shard}"))
+
+    fix(target, draft, tmp_path / "out", engine="vllm", version="0.33.0")
+
+    assert above_note(ask(target, tmp_path / "out", VLLM)) == []
+    assert names(tmp_path / "out" / "deep") == {shard}
+
+
 def test_what_cannot_be_known_is_left_and_said(tmp_path: Path) -> None:
     result = fixed(BY_NAME["maps-missing"], tmp_path / "out")
 

@@ -140,6 +140,7 @@ def _write(case: Case, repair: Repair, source: Path, work: Path) -> tuple[Link, 
     new = _new_tensors(case, repair)
     homes = _homes(case, repair, new)
     for name, replaced in homes.items():
+        (work / name).parent.mkdir(parents=True, exist_ok=True)
         rewrite(source / name, work / name, repair.renames, replaced, frozenset(repair.dropped))
     if repair.config:
         config = _changed(case.draft.config, repair)
