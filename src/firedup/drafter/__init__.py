@@ -18,7 +18,7 @@ def __getattr__(name: str) -> Any:
 
         return getattr(pair, name)
     if name in __all__:
-        from firedup.core import checked  # noqa: PLC0415
+        from firedup.core import checked  # noqa: PLC0415 - likewise
 
         return getattr(checked, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
