@@ -104,6 +104,7 @@ def test_a_stopped_rank_is_odd_wherever_the_others_are() -> None:
 
     assert seen(groups) == [("TP0 TP2", False), ("TP1", True)]
     assert groups[1].meaning == "is stopped by a signal or a debugger"
+    assert groups[1].parts_at is None  # it is where the others are
 
 
 def test_lines_of_one_that_spins_are_noise_and_those_of_one_that_waits_are_not() -> None:

@@ -146,7 +146,7 @@ def _group(group: StackGroup, names: _Names, paper: Paper, *, has_all: bool) -> 
     folded = paper.fold(_say_group(group, names), indent="  ", rest="      ")
     tones = ("yellow", "bold") if group.is_odd else ("",)
     lines = [paper.paint(line, *tones) for line in folded]
-    if group.meaning:
+    if group.meaning and group.wait != "stopped" and (group.is_rank or not group.is_generic):
         each = "each " if len(group.members) > 1 else ""
         lines += [
             paper.paint(line, "faint") for line in paper.fold(each + group.meaning, indent="    ")

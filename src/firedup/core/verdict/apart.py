@@ -42,7 +42,8 @@ def part(groups: list[StackGroup], stacks: list[tuple[Frame, ...]]) -> list[Stac
         return groups
     told = []
     for place, group in enumerate(groups):
-        if place == model or not group.is_rank:
+        is_same = [*map(call_of, stacks[place])] == [*map(call_of, stacks[model])]
+        if place == model or is_same or not group.is_rank:
             told.append(group)
             continue
         own = stacks[place]
