@@ -23,6 +23,7 @@ from firedup.host.base import local_host
 from firedup.host.file import check_paths
 from firedup.host.link import Agent, open_agent
 from firedup.session.launch import find_problems, refuse_doomed, spec_of
+from firedup.session.nodes_launch import check_nodes
 from firedup.session.order import Order
 from firedup.session.preflight import note_facts
 from firedup.session.preflight_advice import advise_watchdog
@@ -363,6 +364,22 @@ async def test_the_soft_watchdog_is_suggested_where_the_installed_version_has_it
     assert found.evidence[0].text == "no --soft-watchdog-timeout, which sglang 0.5.9 has"
     assert found.remedy == "Add --soft-watchdog-timeout 300."
     assert "soft-watchdog-off" not in await doctor.ask(replace(order, skips=("watchdog",)))
+
+
+async def test_of_several_nodes_each_one_s_risks_are_told_with_its_name(
+    doctor: Doctor, tmp_path: Path
+) -> None:
+    program = make_environment(tmp_path / "venv", {"sglang": ("0.5.9", [])})
+    order = Order((str(program), "serve", "--model-path", "org/model"), engine="sglang")
+    told = []
+
+    def heed(label: str, finding: Finding) -> None:
+        told.append((label, finding.id))
+
+    orders = [order, replace(order, skips=("watchdog",))]
+    await check_nodes(doctor.knowledge.catalogue, [doctor.agent] * 2, orders, heed=heed)
+
+    assert told == [("local#0", "soft-watchdog-off")]
 
 
 @pytest.mark.parametrize(

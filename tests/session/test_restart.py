@@ -4,13 +4,16 @@ import asyncio
 import socket
 import sys
 from collections.abc import Coroutine
+from pathlib import Path
 from typing import Any
 
 import pytest
+from test_preflight_host import make_environment
 from workbench import Site
 
 from firedup.cli.launch import launch_whole
 from firedup.core.error import RefusedError
+from firedup.core.model import Finding
 from firedup.host.base import LinkError, Trouble
 from firedup.session.launch import launch
 from firedup.session.order import Order
@@ -120,6 +123,31 @@ async def test_a_launch_that_fails_after_the_stop_says_that_the_old_server_is_st
         await restart_run(site.agent, site.catalogue, run, [], say=said.append, whole=whole)
 
     assert said[-1].endswith(f"Launch it: firedup restart {run.label.id}")
+
+
+async def test_a_restart_leaves_out_checks_and_tells_what_is_no_reason_to_refuse(
+    site: Site, tmp_path: Path
+) -> None:
+    program = make_environment(tmp_path / "venv", {"sglang": ("0.5.9", [])})
+    program.write_text(f"{program.read_text()}import time\ntime.sleep(600)\n")
+    argv = (str(program), "serve", "--model-path", "org/model", "--port", str(site.port))
+    run = await launch(site.agent, site.catalogue, Order(argv, name="r"))
+    changed, told = ["--model-path", "/no/such/model"], list[Finding]()
+
+    async def restart(*skips: str) -> Run:
+        new, _ = await restart_run(
+            *(site.agent, site.catalogue, run, changed),
+            say=lambda _: None,
+            skips=skips,
+            heed=told.append,
+        )
+        return new
+
+    with pytest.raises(RefusedError, match="does not exist"):
+        await restart()
+    assert (await find_run(site.agent, run.label.id)).is_alive  # nothing was stopped for that
+    assert (await restart("checkpoints")).is_alive
+    assert [finding.id for finding in told] == ["soft-watchdog-off"]
 
 
 async def test_who_leaves_a_stop_is_told_that_the_server_may_end_yet(site: Site) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import replace
 from shlex import quote
 from typing import Any, TypeVar
 
@@ -75,6 +76,11 @@ async def _launch_and_watch(
             say_launched(run, as_json=given["as_json"])
             return 0, run
         return await watch_launched(agent, catalogue, run, given), run
+
+
+def say_risk_on(label: str, finding: Finding) -> None:
+    """The same of one of several nodes."""
+    say_risk(replace(finding, message=f"{label}: {finding.message}"))
 
 
 def say_risk(finding: Finding) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 from firedup.cli.drive import run_async
 from firedup.cli.index import remember_run
 from firedup.cli.knowledge import match_server, read_catalogue
-from firedup.cli.launch import launch_whole, read_order
+from firedup.cli.launch import launch_whole, read_order, say_risk_on
 from firedup.cli.nodeoption import read_places, refuse_host
 from firedup.cli.recalled import complete_order
 from firedup.cli.say import say_aside
@@ -63,7 +63,7 @@ async def _launch_and_watch(
             complete_order(agent, order, given)
             for agent, order in zip(agents, make_orders(catalogue, agents, plans), strict=True)
         ]
-        await check_nodes(catalogue, agents, orders)
+        await check_nodes(catalogue, agents, orders, heed=say_risk_on)
         launching = launch_nodes(agents, catalogue, orders, hosts, say=say_aside)
         members = await launch_whole(launching, hosts, run_of_head)
         if given["no_wait"]:

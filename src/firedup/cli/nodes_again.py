@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from firedup.cli.launch import launch_whole
+from firedup.cli.launch import launch_whole, say_risk_on
 from firedup.cli.nodes import run_of_head, watch_members
 from firedup.cli.say import say, say_aside
 from firedup.cli.watching import say_changes, say_launched
@@ -65,6 +65,8 @@ async def restart_all_nodes(run: Run, catalogue: Catalogue, given: Mapping[str, 
             say=say_aside,
             force=given["force"],
             arms_stacks=given["arms_stacks"],
+            skips=given["skips"],
+            heed=say_risk_on,
             will_watch=not given["no_wait"],
             whole=lambda launching: launch_whole(launching, hosts, run_of_head),
         )

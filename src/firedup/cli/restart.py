@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from firedup.cli import option, stalling
+from firedup.cli import checks, option, stalling
 from firedup.cli.command import command as make_command
 from firedup.cli.complete import complete_run
 
@@ -21,6 +21,7 @@ from firedup.cli.complete import complete_run
 @click.argument("run", shell_complete=complete_run)
 @click.argument("changed", nargs=-1, type=click.UNPROCESSED, metavar="[-- FLAG...]")
 @click.option("--force", is_flag=True, help="Launch even when the checks say it is doomed.")
+@checks.skips
 @stalling.arm_stacks_again
 @option.no_wait
 @option.timeout
@@ -40,7 +41,7 @@ def command(**given: Any) -> int:
     """
     from firedup.cli.drive import run_async
     from firedup.cli.knowledge import read_catalogue
-    from firedup.cli.launch import launch_whole
+    from firedup.cli.launch import launch_whole, say_risk
     from firedup.cli.links import open_run
     from firedup.cli.nodes_again import restart_all_nodes
     from firedup.cli.say import say_aside
@@ -61,6 +62,8 @@ def command(**given: Any) -> int:
                 say=say_aside,
                 force=given["force"],
                 arms_stacks=given["arms_stacks"],
+                skips=given["skips"],
+                heed=say_risk,
                 will_watch=not given["no_wait"],
                 whole=lambda launching: launch_whole(launching, [agent.host.name]),
             )

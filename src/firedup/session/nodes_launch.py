@@ -6,9 +6,11 @@ import asyncio
 import secrets
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, TypeVar
 
 from firedup.core.error import FiredupError, UsageError
+from firedup.core.model import Finding
 from firedup.core.node import label_hosts
 from firedup.host.link import Agent
 from firedup.host.manifest import new_run_id
@@ -20,6 +22,7 @@ from firedup.session.registry import Run
 from firedup.session.stop import stop_run
 
 _T = TypeVar("_T")
+HeedOf = Callable[[str, Finding], None]  # is told on which node, and what
 # What a node above the head has no part in: it is the head that becomes ready.
 _HEAD_ONLY = ("ready",)
 
@@ -65,17 +68,20 @@ async def check_nodes(
     agents: Sequence[Agent],
     orders: Sequence[Order],
     own: Sequence[frozenset[int]] | None = None,
+    heed: HeedOf = lambda _, __: None,
 ) -> None:
     """Raise what speaks against any of the launches, looked at on all hosts at once.
 
-    `own` are processes on each host that will be gone by then.
+    `own` are processes on each host that will be gone by then. `heed` is told of what is merely
+    risky, and on which node.
     """
     known = own or [frozenset()] * len(agents)
+    labels = label_hosts(tuple(agent.host.name for agent in agents))
     checks = [
-        refuse_doomed(agent, catalogue, order, pids)
-        for agent, order, pids in zip(agents, orders, known, strict=True)
+        refuse_doomed(agent, catalogue, order, pids, partial(heed, label))
+        for agent, order, pids, label in zip(agents, orders, known, labels, strict=True)
     ]
-    _raise_first(await _all(checks), label_hosts(tuple(agent.host.name for agent in agents)))
+    _raise_first(await _all(checks), labels)
 
 
 async def launch_nodes(

@@ -12,7 +12,7 @@ from firedup.core.error import FiredupError
 from firedup.host.link import Agent
 from firedup.profile.schema import Catalogue
 from firedup.session.nodes import Member
-from firedup.session.nodes_launch import check_nodes, launch_nodes
+from firedup.session.nodes_launch import HeedOf, check_nodes, launch_nodes
 from firedup.session.nodes_stop import stop_nodes
 from firedup.session.registry import Run
 from firedup.session.restart import (
@@ -34,6 +34,8 @@ async def restart_nodes(
     say: Callable[[str], None],
     force: bool = False,
     arms_stacks: bool | None = None,
+    skips: tuple[str, ...] = (),
+    heed: HeedOf = lambda _, __: None,
     will_watch: bool = False,
     whole: Callable[[Launching], Awaitable[tuple[Member, ...]]] | None = None,
 ) -> tuple[tuple[Member, ...], tuple[Change, ...]]:
@@ -49,13 +51,15 @@ async def restart_nodes(
     commands = [change_command(run.manifest.env, run.manifest.argv, changed) for _, run in found]
     orders = [
         replace(
-            make_order(run, env, argv, force=force, arms_stacks=arms_stacks), will_watch=will_watch
+            make_order(run, env, argv, force=force, arms_stacks=arms_stacks),
+            will_watch=will_watch,
+            skips=skips,
         )
         for (_, run), (env, argv) in zip(found, commands, strict=True)
     ]
     agents = [agent for agent, _ in found]
     own = await asyncio.gather(*(find_own_processes(agent, run) for agent, run in found))
-    await check_nodes(catalogue, agents, orders, [frozenset(pids) for pids in own])
+    await check_nodes(catalogue, agents, orders, [frozenset(pids) for pids in own], heed)
     ends = await stop_nodes(members, catalogue, say=say)
     for end in ends:
         if isinstance(end, FiredupError):

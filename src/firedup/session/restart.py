@@ -16,7 +16,7 @@ from firedup.host.base import LinkError
 from firedup.host.link import Agent
 from firedup.host.process import fetch_port, find_members
 from firedup.profile.schema import Catalogue
-from firedup.session.launch import launch, refuse_doomed
+from firedup.session.launch import Heed, launch, refuse_doomed
 from firedup.session.order import Order, parse_words
 from firedup.session.registry import Run
 from firedup.session.stop import stop_run
@@ -33,6 +33,8 @@ async def restart_run(
     say: Callable[[str], None],
     force: bool = False,
     arms_stacks: bool | None = None,
+    skips: tuple[str, ...] = (),
+    heed: Heed = lambda _: None,
     will_watch: bool = False,
     whole: Callable[[Coroutine[Any, Any, Run]], Awaitable[Run]] | None = None,
 ) -> tuple[Run, tuple[Change, ...]]:
@@ -40,15 +42,18 @@ async def restart_run(
 
     `changed` are flags that replace those of the same name (`--flag value`, `--flag=value`),
     `K=V` words that change the environment, and `--no=--flag` to drop one. Without them the
-    command is the same. `arms_stacks` None is as the run was. `whole` awaits the launch, for one
-    who wants to know of it even when the restart is cut short.
+    command is the same. `arms_stacks` None is as the run was. `skips` are checks that are left
+    out, `heed` is told of what is merely risky. `whole` awaits the launch, for one who wants to
+    know of it even when the restart is cut short.
     """
     manifest = run.manifest
     env, argv = change_command(manifest.env, manifest.argv, changed)
     difference = describe_changes(manifest.env, manifest.argv, env, argv)
     order = make_order(run, env, argv, force=force, arms_stacks=arms_stacks)
+    order = replace(order, skips=skips)
     # A typing error must not cost the living server: what is doomed is refused before the stop.
-    await refuse_doomed(agent, catalogue, order, await find_own_processes(agent, run))
+    own = await find_own_processes(agent, run)
+    await refuse_doomed(agent, catalogue, order, own, heed)
     await stop_run(agent, catalogue, run, say=say)
     with stop_told(run, changed, say):
         await wait_for_port(agent, run, say)
