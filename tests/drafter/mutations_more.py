@@ -16,7 +16,7 @@ from tests.drafter.faults import (
     nested,
     put,
 )
-from tests.drafter.zoo import HIDDEN, VOCAB, Pair, Raw, llama_layer, weights
+from tests.drafter.zoo import HIDDEN, VOCAB, Pair, Raw, llama_layer, norm, weights
 from tests.drafter.zoo_pairs import VLLM
 
 _CRASH, _LOSS, _RISK, _NOTE = Harm.CRASH, Harm.SILENT_LOSS, Harm.RISK, Harm.NOTE
@@ -92,6 +92,12 @@ def _fp8(pair: Pair) -> None:
     pair.draft.tensors[f"{name}_scale"] = weights(1, dtype="F32")
 
 
+def _old_norms(pair: Pair) -> None:
+    for number, place in enumerate(("low", "mid", "high")):
+        pair.draft.tensors[f"aux_norm_{place}.weight"] = norm(seed=20 + number)
+    pair.draft.config["fc_norm"] = True
+
+
 def _attention_biases(pair: Pair) -> None:
     for name in [n for n in pair.draft.tensors if n.endswith(("q_proj.weight", "o_proj.weight"))]:
         size = pair.draft.tensors[name].shape[0]
@@ -141,6 +147,10 @@ MORE = (
              "norm-flag-by-default", _RISK, VLLM, also=("head-rows-copied",)),
     Mutation("norm-not-honoured", _E, config(norm_before_residual=True), "norm-flag-not-honoured",
              _LOSS),
+    Mutation("norms-old-names", _E, _old_norms, "norm-name-not-read", _CRASH, VLLM, fixable=True),
+    Mutation("d2t-for-all-old", _T, both(put("d2t", Raw("I64", (VOCAB,), bytes(8 * VOCAB))),
+             config(eagle_config={_IDS: [2, 4, 5]})), "d2t-not-needed", _NOTE, OLD_VLLM,
+             fixable=True),
     Mutation("rope-new", _E, _new_rope, "rope-parameters-not-read", _LOSS, ("sglang", "0.5.9"),
              also=("layer-name-not-read",)),
     Mutation("rope-twice", _E, _two_ropes, "rope-theta-differs", _RISK),

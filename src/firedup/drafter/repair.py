@@ -12,6 +12,7 @@ from firedup.drafter.checks.draft_vocab import rows_of
 from firedup.drafter.checks.layer_count import layers_held
 from firedup.drafter.checks.layer_names import layers_by_number
 from firedup.drafter.checks.lost_flag import lost_flags
+from firedup.drafter.checks.norm_names import old_norms
 from firedup.drafter.config import inner
 from firedup.drafter.expected import held
 from firedup.drafter.placed import place_of_ids
@@ -114,6 +115,12 @@ def _midlayer(case: Case, repair: Repair) -> None:
     repair.done.append(f"{len(tensors)} tensors renamed: {FIRST_LAYER}* → {MIDLAYER}*")
 
 
+def _norm_names(case: Case, repair: Repair) -> None:
+    tensors = old_norms(case)
+    repair.renames |= {tensor.name: name for name, tensor in tensors.items()}
+    repair.done.append(f"{len(tensors)} norms renamed: aux_norm_* → fc_norm.*")
+
+
 def _offsets(case: Case, repair: Repair) -> None:
     ids = case.samples.d2t or ()
     repair.offsets = tuple(i - row for row, i in enumerate(ids))
@@ -165,6 +172,7 @@ _MENDERS: Mapping[str, Callable[[Case, Repair], None]] = {
     "tensor-missing": _names,
     "tensor-unknown": _names,
     "layer-name-not-read": _midlayer,
+    "norm-name-not-read": _norm_names,
     "d2t-absolute-ids": _offsets,
     "d2t-never-filled": _from_mask,
     "d2t-missing": _from_mask,

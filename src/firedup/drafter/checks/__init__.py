@@ -24,6 +24,7 @@ MODULES: tuple[str, ...] = (
     "tensor_missing",
     "tensor_unknown",
     "layer_names",
+    "norm_names",
     "tensor_shape",
     "tensor_dtype",
     "tied_head",

@@ -14,6 +14,7 @@ from typing import Any
 from firedup.core.checked import CheckFinding, Consequence, Harm
 from firedup.core.model import Evidence
 from firedup.drafter.case import Case
+from firedup.drafter.checks.tensor_unknown import BY_KEY, BY_MODULE
 from firedup.drafter.config import inner
 from firedup.drafter.expected import held, streams_of
 from firedup.drafter.tell import config_evidence, llama_cpp, sglang, some, tensor_evidence, vllm
@@ -88,7 +89,7 @@ def _missing_flag(case: Case, flag: NormFlag) -> CheckFinding:
         ),
         (
             sglang(Harm.SILENT_LOSS, "passes over these weights; fc reads unnormalised states"),
-            _in_vllm(key),
+            *_in_vllm(key),
             llama_cpp(Harm.CRASH, "the converter does not know these norms"),
         ),
         f"Set {key} to true; --fix does it.",
@@ -96,10 +97,17 @@ def _missing_flag(case: Case, flag: NormFlag) -> CheckFinding:
     )
 
 
-def _in_vllm(key: str) -> Consequence:
+def _in_vllm(key: str) -> tuple[Consequence, ...]:
     if key == "norm_before_fc":
-        return vllm(Harm.SILENT_LOSS, "drops them without a word; fc reads unnormalised states")
-    return vllm(Harm.CRASH, "There is no module or parameter named 'model.fc_norm'")
+        drops = "drops them without a word; fc reads unnormalised states"
+        return (
+            vllm(Harm.CRASH, "KeyError: 'input_norm.weight'", "<0.18"),
+            vllm(Harm.SILENT_LOSS, drops, ">=0.18"),
+        )
+    return (
+        vllm(Harm.CRASH, "KeyError: 'fc_norm.0.weight'", BY_KEY),
+        vllm(Harm.CRASH, "There is no module or parameter named 'model.fc_norm'", BY_MODULE),
+    )
 
 
 def _missing_tensors(case: Case, flag: NormFlag, absent: list[str]) -> CheckFinding:

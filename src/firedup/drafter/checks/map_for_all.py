@@ -1,7 +1,8 @@
 """The drafter drafts all tokens and carries a d2t nevertheless.
 
-vLLM has no place for the map of a drafter whose vocabulary is the target's, and ends with an error
-about a parameter that does not exist. Some trainers write a map of zeros before one is loaded.
+vLLM has from 0.30 on no place for the map of a drafter whose vocabulary is the target's, and ends
+with an error about a parameter that does not exist. Some trainers write a map of zeros before one
+is loaded.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from firedup.drafter.expected import held
 from firedup.drafter.tell import llama_cpp, sglang, tensor_evidence, vllm
 
 ID = "d2t-not-needed"
+_ADDS, _NO_PLACE = "adds what it holds to each id", "There is no module or parameter"
 
 
 def is_identity(case: Case) -> bool:
@@ -36,9 +38,10 @@ def check(case: Case) -> Iterator[CheckFinding]:
         f"The drafter drafts all {vocab:,} tokens and has a d2t.",
         (tensor_evidence(case.draft, tensor, "zeros alone" * is_identity(case)),),
         (
-            sglang(Harm.NOTE, "adds zeros"),
-            vllm(Harm.CRASH, "There is no module or parameter named 'draft_id_to_target_id'"),
-            llama_cpp(Harm.NOTE, "adds zeros"),
+            sglang(Harm.NOTE, _ADDS),
+            vllm(Harm.NOTE, _ADDS, "<0.30"),
+            vllm(Harm.CRASH, f"{_NO_PLACE} named 'draft_id_to_target_id'", ">=0.30"),
+            llama_cpp(Harm.NOTE, _ADDS),
         ),
         "Remove d2t and t2d; --fix does it." if is_identity(case) else "Remove d2t.",
         fixable=is_identity(case),
