@@ -9,9 +9,12 @@ from typing import Any
 
 import pytest
 
+from firedup.core.error import HostError
 from firedup.core.event import Event, Noted, StacksTaken
 from firedup.core.model import Explanation, Process, Snapshot, Stage, Verdict
 from firedup.core.stack import Stacks
+from firedup.host.base import OperationError
+from firedup.session import stacks as taking
 from firedup.session import stalltaker
 from firedup.session.stalltaker import MOST_TAKEN, TAKING, StallTaker
 
@@ -132,3 +135,49 @@ async def test_nobody_waits_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     bench.taker.limit_s = -1.0
 
     assert not bench.taker.is_busy
+
+
+def failing(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    async def take_of(*_: object, **__: object) -> StacksTaken:
+        raise error
+
+    monkeypatch.setattr(taking, "take_of", take_of)
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (OperationError("fault", "it failed", where="box", evidence=None), "it failed"),
+        (HostError("box does not answer"), "the host gave no answer"),
+        (TimeoutError(), "nothing came within 40 s"),
+    ],
+)
+async def test_what_fails_on_the_host_is_a_sentence(
+    monkeypatch: pytest.MonkeyPatch, error: Exception, said: str
+) -> None:
+    failing(monkeypatch, error)
+    agent: Any = SimpleNamespace(is_alive=True)
+    members: Any = [object()]
+
+    found = await taking.try_taking(agent, members, taking.Place())
+
+    assert found == f"no stacks were taken: {said}"
+
+
+async def test_a_broken_link_is_for_those_to_mend_who_watch_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    failing(monkeypatch, HostError("the link broke"))
+    agent: Any = SimpleNamespace(is_alive=False)
+    members: Any = [object()]
+
+    with pytest.raises(HostError):
+        await taking.try_taking(agent, members, taking.Place())
+
+
+async def test_without_processes_nothing_is_asked() -> None:
+    agent: Any = None
+
+    found = await taking.try_taking(agent, (), taking.Place())
+
+    assert found == "no stacks were taken: no process of the server is known"
