@@ -161,7 +161,7 @@ def test_a_folder_with_something_in_it_is_not_written_to(tmp_path: Path) -> None
 @pytest.mark.parametrize("place", ["/proc/x", "/proc/x/y", "{file}/out", "{file}", "{long}"])
 def test_where_nothing_can_be_written_is_wrong_use(place: str, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    out = place.format(file=tmp_path / "file", long=tmp_path / ("x" * 250))
+    out = place.format(file=tmp_path / "file", long=tmp_path / ("x" * 256))
 
     with pytest.raises(UsageError):
         fixed(BY_NAME["d2t-ids"], Path(out))
