@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from firedup.core.log.block import Blocks, Mark, Shape
 from firedup.core.log.line import decode_line
 
@@ -141,3 +143,31 @@ def test_a_panic_of_older_rust_stands_in_one_line() -> None:
     text = "thread 'main' panicked at 'no such variant', src/lib.rs:20:5\nnote: run with …\n"
 
     assert shapes(text) == [Shape.NATIVE, Shape.PLAIN]
+
+
+@pytest.mark.parametrize("lead", ["    ", "gpu01: ", "> ", "sgl-0 server "])
+@pytest.mark.parametrize("head", ["", "[2026-01-01 00:00:00 TP3] Scheduler hit an exception: "])
+def test_what_stands_before_every_line_of_a_log_hides_no_exception(lead: str, head: str) -> None:
+    text = "".join(f"{lead}{line}" for line in (head + TRACE).splitlines(keepends=True))
+    is_label = bool(lead.strip())
+
+    found = shapes(text)
+
+    # A label is peeled off with the record behind it; then nothing tells it on the next line.
+    assert found[0] is Shape.OPENER
+    if not (is_label and head):
+        assert found == [Shape.OPENER, Shape.FRAME, Shape.FRAME, Shape.EXCEPTION]
+
+
+def test_of_a_record_that_an_actor_prints_only_the_first_line_has_the_rank() -> None:
+    actor = "(ServeReplica pid=311) "
+    text = "[2026-01-01 00:00:00 TP3] Scheduler hit an exception: " + TRACE
+    found = marks("".join(f"{actor}{line}" for line in text.splitlines(keepends=True)))
+
+    assert [mark.shape for _, mark in found] == [
+        Shape.OPENER,
+        Shape.FRAME,
+        Shape.FRAME,
+        Shape.EXCEPTION,
+    ]
+    assert found[-1][1].source.rank == "TP3"

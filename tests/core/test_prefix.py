@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from itertools import permutations
+
 import pytest
 
+from firedup.core.log.form import COLLECTORS, RANK, RECORDS, TITLE, Form
 from firedup.core.log.prefix import parse_prefix, strip_escapes
 from firedup.core.model import Source
 
@@ -32,6 +36,16 @@ DAY_NS = 1_767_225_600 * 1_000_000_000  # 2026-01-01 00:00:00 UTC
         ("2026-01-01 00:00:00 Traceback (most recent", "Traceback (most recent", Source()),
         ("[pod/sglang-0/main] [2026-01-01 00:00:00 TP0] x", "x", Source("TP0")),
         ("plain text (with pid=3) and [2026] brackets", None, Source()),
+        ("gpu01: [2026-01-01 00:00:00 TP0] x", "x", Source("TP0")),
+        (
+            "    (Worker_TP3 pid=7) INFO 01-01 00:00:00 [a.py:1] x",
+            "x",
+            Source("TP3", 7, "Worker_TP3"),
+        ),
+        ("[server] [2026-01-01 00:00:00 TP0] x", "x", Source("TP0")),
+        ("sgl-0 server [2026-01-01 00:00:00 TP0] x", "x", Source("TP0")),
+        ("the last line of them all was: [2026-01-01 00:00:00 TP0] x", None, Source()),
+        ("[2026-01-01 00:00:00] [2026-01-01 00:00:00 TP0] x", "x", Source("TP0")),
     ],
 )
 def test_the_writer_of_a_line_is_read_from_its_prefix(
@@ -43,6 +57,30 @@ def test_the_writer_of_a_line_is_read_from_its_prefix(
         assert text[prefix.length :] == message
     if source is not None:
         assert prefix.source == source
+
+
+FORMS = [*COLLECTORS, TITLE, RANK, *RECORDS]
+
+
+@pytest.mark.parametrize("form", FORMS, ids=lambda form: form.reads[0])
+def test_a_form_reads_its_examples_and_no_other_line(form: Form) -> None:
+    for example in form.reads:
+        found = re.match(form.pattern, f"{example}Load weight begin.")
+        assert found is not None
+        assert found.group() == example
+        assert parse_prefix(f"{example}Load weight begin.", 2026).length >= len(example.rstrip())
+    for other in form.leaves:
+        assert re.match(form.pattern, other) is None
+
+
+def test_a_collectors_labels_are_peeled_off_whatever_their_order() -> None:
+    labels = [form.reads[0] for form in COLLECTORS]
+
+    for outer, inner in permutations(labels, 2):
+        text = f"{outer}{inner}(Worker_TP3 pid=7) INFO 01-01 00:00:00 [a.py:1] x"
+        prefix = parse_prefix(text, 2026)
+        assert text[prefix.length :] == "x", text
+        assert prefix.collected == len(outer + inner), text
 
 
 def test_a_rank_in_a_process_title_is_a_rank() -> None:

@@ -87,6 +87,10 @@ class _Open:
     who: tuple[str | None, int | None, str | None]  # the source, in a form that compares fast
     # Its lines carry the engine's prefix each; None until the line after the first shows.
     has_prefix: bool | None
+    # What stood before its first line's text, and its indent: all lines of a quoted log have one,
+    # and those of a collector that nobody knows have its label.
+    lead: str = ""
+    indent: str = ""
     shape: Shape = Shape.FRAME
     position: int = 0
     frames: int = 0
@@ -143,7 +147,10 @@ class Blocks:
         if not has_prefix and self._open and source == Source():
             source = self._open[-1].source
         self._count += 1
-        self._open.append(_Open(self._count, source, _key(source), None if has_prefix else False))
+        opened = _Open(self._count, source, _key(source), None if has_prefix else False)
+        opened.lead = line.message.partition(_TRACEBACK)[0]
+        opened.indent = line.written[: len(line.written) - len(line.written.lstrip())]
+        self._open.append(opened)
         del self._open[:-16]
         return Mark(Shape.OPENER, source, self._count)
 
@@ -155,14 +162,14 @@ class Blocks:
             if block.has_prefix is None:
                 # "… hit an exception: Traceback" has a prefix, and the lines that follow have none
                 # where one record spans them all.
-                if has_prefix and block.who == who:
+                if has_prefix and _is_same(block.who, who):
                     block.has_prefix = True
                     return block
                 if not has_prefix:
                     block.has_prefix = False
                     return block
             elif block.has_prefix:
-                if has_prefix and block.who == who:
+                if has_prefix and _is_same(block.who, who):
                     return block
             elif not has_prefix:
                 return block
@@ -177,6 +184,8 @@ class Blocks:
 
     def _continue(self, block: _Open, message: str) -> Mark | None:
         """The mark of `message` within `block`, or None when it is not part of it (any more)."""
+        own = block.lead if message.startswith(block.lead) else block.indent
+        message = message.removeprefix(own)
         text = _GROUP_MARGIN.sub("", message) if message.lstrip()[:1] in ("|", "+") else message
         if any(link in text for link in _LINKS):
             block.shape = Shape.LINK
@@ -227,6 +236,17 @@ class Blocks:
         if _LONE.search(line.message):
             return Mark(Shape.LONE, line.source, self._count)
         return Mark(Shape.PLAIN, line.source)
+
+
+def _is_same(
+    opened: tuple[str | None, int | None, str | None],
+    who: tuple[str | None, int | None, str | None],
+) -> bool:
+    """Whether a line of `who` may go on with what `opened` began.
+
+    Where an actor's output is labelled line by line, only the first of a record has the rank.
+    """
+    return who == opened or (who[0] is None and who[1:] == opened[1:] != (None, None))
 
 
 def _key(source: Source) -> tuple[str | None, int | None, str | None]:

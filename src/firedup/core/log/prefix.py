@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
 
+from firedup.core.log.form import COLLECTORS, RANK, RECORDS, TITLE
 from firedup.core.model import Source
 
 _NS = 1_000_000_000
@@ -14,33 +15,11 @@ _NS = 1_000_000_000
 # Control sequences of terminals: CSI, OSC and the two-byte ones; none goes past a record's end.
 ESCAPE = re.compile(r"\x1b(?:\[[0-9;:?]*[ -/]*[@-~]|\][^\x07\x1b\r\n]*(?:\x07|\x1b\\)|[=>@-Z\\-_])")
 
-# Written by whoever collected the log, outermost first; peeled off as often as they occur.
-_COLLECTOR = re.compile(
-    r"(?:\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d) +(?:std(?:out|err) [FP] )?"
-    r"|\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:[.,]\d+)? "
-    r"|\[pod/[^\]]{1,200}\] "
-    r"|\d{1,4}: "
-    r"|[A-Za-z][\w.-]{0,60}-\d+[ \u00a0]+\|[ \u00a0]?"
-    r"|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d [\w.-]{1,64} [\w@./-]{1,64}\[\d+\]: )"
-)
-# vLLM and Ray: (EngineCore_DP0 pid=123), (Worker_TP3 pid=7), (RayWorkerWrapper pid=9, ip=10.0.0.2).
-_TITLED = re.compile(
-    r"\((?P<title>[A-Za-z][\w.:-]{0,60})(?: rank=\d+)? pid=(?P<pid>\d+)(?:, ip=[^)]{1,64})?\) ?"
-)
-_RANKS = r"(?:(?: (?:DP|PP|TP|EP|ATTN_CP|MOE_DP|CP)\d+)+)"
-# SGLang: [2026-11-29 17:27:53 DP0 TP1] message; milliseconds on demand.
-_SGLANG = re.compile(
-    r"\[(?P<stamp>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:[.,]\d{1,6})?)(?P<rank>" + _RANKS + r")?\] ?"
-)
-# vLLM: INFO 11-29 16:44:42 [core.py:93] message; the year is missing in most versions.
-_VLLM = re.compile(
-    r"(?P<level>DEBUG|INFO|WARNING|ERROR|CRITICAL) "
-    r"(?P<stamp>(?:\d{4}-)?\d\d-\d\d \d\d:\d\d:\d\d(?:[.,]\d{1,6})?) (?:\[[^\]]{1,120}\] ?)?"
-)
-# torch: [rank3]:[E1129 17:27:53.123456 ProcessGroupNCCL.cpp:616] or [rank3]: Traceback …
-_TORCH_RANK = re.compile(r"\[rank(?P<rank>\d+)\]: ?")
-# llama.cpp: minutes.seconds.milliseconds.microseconds level component: message
-_LLAMA = re.compile(r"(?P<m>\d+)\.(?P<s>\d\d)\.(?P<ms>\d{3})\.(?P<us>\d{3}) (?P<level>[DIWEC]) ")
+_COLLECTOR = re.compile("|".join(f"(?:{form.pattern})" for form in COLLECTORS))
+_MOST_COLLECTORS = 4
+_TITLED = re.compile(TITLE.pattern)
+_RANKED = re.compile(RANK.pattern)
+_RECORDS = tuple(re.compile(form.pattern) for form in RECORDS)
 _LETTERS = {"D": "DEBUG", "I": "INFO", "W": "WARNING", "E": "ERROR", "C": "CRITICAL"}
 # After a prefix without a level, as uvicorn and Python's warnings write it.
 _SPELLED = re.compile(
@@ -51,6 +30,13 @@ _GLUED = re.compile(
     r"(?<=\S)(?:\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d"
     r"|\([A-Z][\w.:-]{0,60} pid=\d+(?:, ip=[^)]{1,64})?\) )"
 )
+# One that follows a few words of a collector whose form nobody knows.
+_BEHIND = re.compile(
+    r"(?<=[\s:>|\]])(?:\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[^\]]{0,64}\] "
+    r"|\([A-Z][\w.:-]{0,60} pid=\d+(?:, ip=[^)]{1,64})?\) "
+    r"|\[rank\d+\]: ?|(?:DEBUG|INFO|WARNING|ERROR) (?:\d{4}-)?\d\d-\d\d \d\d:\d\d:\d\d )"
+)
+_BEHIND_CHARS, _BEHIND_WORDS = 128, 4
 _TITLE_RANK = re.compile(r"(?:^|_)((?:(?:DP|PP|TP|EP)\d+)(?:_(?:DP|PP|TP|EP)\d+)*)$")
 
 
@@ -101,16 +87,14 @@ def parse_prefix(text: str, year: int) -> Prefix:
     title: str | None = None
     stamp_ns: int | None = None
     level: str | None = None
-    for _ in range(3):
+    for _ in range(_MOST_COLLECTORS):
         found = _COLLECTOR.match(text, at)
         if found is None:
             break
         stamp_ns = _collector_stamp(found.group()) or stamp_ns
         at = found.end()
     collected = at
-    if ("[" in text or " pid=" in text) and not text.startswith(("[", "("), at):
-        glued = _GLUED.search(text, at)
-        at = glued.start() if glued is not None else at
+    at = _own_start(text, at)
     for _ in range(3):  # an engine core passes on what its Ray workers print, title and all
         titled = _TITLED.match(text, at) if text.startswith("(", at) else None
         if titled is None:
@@ -118,28 +102,48 @@ def parse_prefix(text: str, year: int) -> Prefix:
         title, pid, at = titled["title"], int(titled["pid"]), titled.end()
         of_title = _TITLE_RANK.search(title)
         rank = of_title[1].replace("_", " ") if of_title else rank
-    if (torch := _TORCH_RANK.match(text, at)) is not None:
-        rank, at = f"rank{torch['rank']}", torch.end()
-    if (sglang := _SGLANG.match(text, at)) is not None:
-        stamp_ns = parse_stamp(sglang["stamp"], year) or stamp_ns
-        rank = sglang["rank"].strip() if sglang["rank"] else rank
-        at = sglang.end()
-    elif (vllm := _VLLM.match(text, at)) is not None:
-        stamp_ns = parse_stamp(vllm["stamp"], year) or stamp_ns
-        level = vllm["level"]
-        at = vllm.end()
-    elif (llama := _LLAMA.match(text, at)) is not None:
-        stamp_ns = (int(llama["m"]) * 60 + int(llama["s"])) * _NS
-        stamp_ns += int(llama["ms"]) * 1_000_000 + int(llama["us"]) * 1_000
-        level = _LETTERS[llama["level"]]
-        at = llama.end()
+    if (ranked := _RANKED.match(text, at)) is not None:
+        rank, at = f"rank{ranked['rank']}", ranked.end()
+    for _ in range(2):  # a collector may have put a time of the same form before it
+        record = next((found for form in _RECORDS if (found := form.match(text, at))), None)
+        if record is None:
+            break
+        said = record.groupdict()
+        stamp_ns = _record_stamp(said, year) or stamp_ns
+        rank = said["rank"].strip() if said.get("rank") else rank
+        level = _LETTERS.get(said.get("level") or "", said.get("level"))
+        at = record.end()
+        if not text.startswith("[20", at):
+            break
     if level is None and (spelled := _SPELLED.match(text, at)) is not None:
         level = "WARNING" if spelled["warning"] else spelled["level"]
     return Prefix(at, Source(rank, pid, title), stamp_ns, level, collected)
 
 
+def _own_start(text: str, at: int) -> int:
+    """Where the beginning of the writer's own is, behind a bar or what an unknown collector put."""
+    if ("[" not in text and " pid=" not in text) or text.startswith(("[20", "(", "[rank"), at):
+        return at
+    if (glued := _GLUED.search(text, at)) is not None:
+        return glued.start()
+    behind = _BEHIND.search(text, at, at + _BEHIND_CHARS)
+    if behind is None or len(text[at : behind.start()].split()) > _BEHIND_WORDS:
+        return at
+    return behind.start()
+
+
+def _record_stamp(said: dict[str, str | None], year: int) -> int | None:
+    """The time of a record: a date, or since the start of its process."""
+    if said.get("stamp"):
+        return parse_stamp(said["stamp"] or "", year)
+    if said.get("us") is None:
+        return None
+    minutes, seconds, ms, us = (int(said[unit] or 0) for unit in ("m", "s", "ms", "us"))
+    return (minutes * 60 + seconds) * _NS + ms * 1_000_000 + us * 1_000
+
+
 def is_wall(stamp_ns: int) -> bool:
-    """Whether a stamp is a date; llama.cpp counts from the start of the process instead."""
+    """Whether a stamp is a date, and no time since the start of a process."""
     return stamp_ns > 100_000_000 * _NS
 
 
