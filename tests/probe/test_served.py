@@ -146,6 +146,23 @@ async def test_a_drafter_that_llama_cpp_turned_off_is_no_speculation() -> None:
     assert acceptance_of_cell([], None, served).why_not == "the server does not speculate"
 
 
+@pytest.mark.parametrize(("drafts", "speculates"), [(0, False), (12, True)])
+async def test_counters_at_zero_do_not_make_llama_cpp_speculate(
+    drafts: int, speculates: bool
+) -> None:
+    """It has them after its first request, with a drafter or without."""
+    metrics = (
+        f"llamacpp:spec_decode_num_drafts_total {drafts}\n"
+        f"llamacpp:spec_decode_num_draft_tokens_total {3 * drafts}\n"
+        "llamacpp:tokens_predicted_total 40\n"
+    )
+    slots = LLAMA["/slots"].replace("true", "false")
+    async with serving({**LLAMA, "/slots": slots, "/metrics": metrics}) as client:
+        served = await ask_served(client)
+
+    assert served.info.speculates is speculates
+
+
 async def test_any_other_server_is_asked_in_the_common_way_and_says_no_acceptance() -> None:
     plain = {"/v1/models": '{"data": [{"id": "some-model", "owned_by": "somebody"}]}'}
     async with serving(plain) as client:

@@ -153,7 +153,7 @@ def acceptance_of_cell(
     if counters is not None and counters.counts is not None:
         return acceptance_of(counters.counts, Source.SERVER)
     if counters is not None and served.info.engine == "llama-cpp":
-        # Its counters of speculation are there from the first draft on.
+        # Some versions have counters of speculation from the first draft on only.
         return Acceptance(None, None, why_not="not one draft was verified")
     why_not = _HIDDEN.get(served.info.engine or "", "the server shows no counters of speculation")
     return Acceptance(None, None, why_not=why_not)

@@ -98,12 +98,13 @@ def read_models(models: object) -> ServerInfo:
 def find_speculation(samples: tuple[MetricSample, ...]) -> tuple[bool | None, int | None]:
     """Whether a scrape of vLLM or llama.cpp has counters of speculation, and for how many tokens.
 
-    vLLM has them from the start when it speculates; llama.cpp only after the first draft, so that
-    without them nothing is known of it.
+    vLLM has them from the start when it speculates; llama.cpp has them after the first request
+    whether it does or not, so that nothing is known of it until one of its drafts was verified.
     """
     names = {sample.name for sample in samples}
-    for prefix in ("vllm:", "llamacpp:"):
-        if f"{prefix}spec_decode_num_drafts_total" in names:
+    verified = {sample.name for sample in samples if sample.value > 0}
+    for prefix, there in (("vllm:", names), ("llamacpp:", verified)):
+        if f"{prefix}spec_decode_num_drafts_total" in there:
             per_position = f"{prefix}spec_decode_num_accepted_tokens_per_pos_total"
             positions = {s.labels.get("position") for s in samples if s.name == per_position}
             return True, len(positions) or None
