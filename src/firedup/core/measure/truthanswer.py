@@ -58,9 +58,10 @@ def _check_bursts(cell: Cell) -> Iterator[Doubt]:
     yield Doubt(
         "answers-in-bursts",
         Severity.WARNING,
-        f"answers came in a burst or a few, as through a proxy that holds them back: {times}",
+        "answers came in a burst or a few: a proxy holds them back, or this client had no time;"
+        f" {times}",
         f"{len(bursts)} of {len(cell.kept)} answers, {first.prompt} with {first.events} pieces"
         f" at {first.arrivals} moment{'s' * (first.arrivals != 1)}",
-        "Ask the server itself, or have the proxy pass on what it gets (nginx: proxy_buffering"
-        " off).",
+        "Ask the server itself, have the proxy pass on what it gets (nginx: proxy_buffering off),"
+        " or measure while this machine is idle.",
     )
