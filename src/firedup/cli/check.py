@@ -35,6 +35,11 @@ from firedup.cli.haste import loading
 )
 @click.option("--run", metavar="RUN", help="A run, whose command and files are judged.")
 @click.option(
+    "--tokens",
+    metavar="FILE",
+    help="Token ids of text that is served, a list on each line: how much of it can be drafted.",
+)
+@click.option(
     "--fix",
     "out",
     metavar="OUT",
@@ -54,6 +59,7 @@ def command(
     tp: int | None,
     launch: str | None,
     run: str | None,
+    tokens: str | None,
     out: str | None,
     host: str | None,
     as_json: bool,
@@ -87,7 +93,14 @@ def command(
             click.echo(render_fixed(fixed, choose_output(no_color=no_color)), color=True)
         return fixed.exit_status
     checked = check_asked(
-        words, engine=engine, version=version, tp=tp, launch=launch, run=run, host=host
+        words,
+        engine=engine,
+        version=version,
+        tp=tp,
+        launch=launch,
+        run=run,
+        host=host,
+        tokens=tokens,
     )
     if as_json:
         pages = {one.id: page_of(one.id) for one in checked.findings}

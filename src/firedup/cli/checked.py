@@ -19,6 +19,7 @@ from firedup.drafter.known import demand_known, engine_named
 from firedup.drafter.launch import read_launch
 from firedup.drafter.pair import Question, check_pair, check_paths
 from firedup.drafter.place import Here, There
+from firedup.drafter.tokenfile import count_tokens
 
 
 def check_asked(
@@ -30,14 +31,17 @@ def check_asked(
     launch: str | None,
     run: str | None,
     host: str | None,
+    tokens: str | None = None,
 ) -> Checked:
     """The answer to what was asked. UsageError where it cannot be answered, HostError."""
     if launch is not None and run is not None:
         raise UsageError("a run has a command of its own", todo="Leave out --command or --run.")
+    counts = {} if tokens is None else count_tokens(tokens)
     if run is not None:
-        return run_async(_check_run(words, run, host, engine=engine, version=version, tp=tp))
+        wanted = Question(engine, version, tokens=counts)
+        return run_async(_check_run(words, run, host, wanted, tp))
     pair, question = _ask(words, engine=engine, version=version, tp=tp, launch=launch)
-    return run_async(_check_paths(pair, question, host))
+    return run_async(_check_paths(pair, replace(question, tokens=counts), host))
 
 
 async def _check_paths(pair: Pair, question: Question, host: str | None) -> Checked:
@@ -106,27 +110,21 @@ def _read_spec(argv: tuple[str, ...]) -> ServerSpec:
 
 
 async def _check_run(
-    words: Words,
-    run: str,
-    host: str | None,
-    *,
-    engine: str | None,
-    version: str | None,
-    tp: int | None,
+    words: Words, run: str, host: str | None, wanted: Question, tp: int | None
 ) -> Checked:
     from firedup.cli.links import open_run
 
     async with open_run(host, run) as (agent, found):
         manifest = found.manifest
         launch = _read(manifest.argv, manifest.env, tp, found.spec)
-        engine = _engine_of(engine, found.spec, launch)
-        demand_known(engine, version)
+        engine = _engine_of(wanted.engine, found.spec, launch)
+        demand_known(engine, wanted.version)
         cwd = manifest.cwd or ""
         is_local = agent.host.is_local
         named = (_from_here(words[0]), _from_here(words[1])) if is_local else words
         pair = name_pair(named, found.spec, cwd, f"the command of {run}")
         place = Here(cwd, launch.env) if is_local else There(agent, cwd, launch.env)
-        question = Question(engine, version, launch)
+        question = replace(wanted, engine=engine, launch=launch)
         checked = await check_pair((place, pair.target), (place, pair.draft), question)
         return _with(pair.others, checked)
 

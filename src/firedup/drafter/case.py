@@ -98,7 +98,10 @@ class Samples:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One question: whether `draft` fits `target` in `engine` at `version` (None: in any)."""
+    """One question: whether `draft` fits `target` in `engine` at `version` (None: in any).
+
+    `tokens` are those of a text that is served, and how often each comes; empty when none is given.
+    """
 
     target: Checkpoint
     draft: Checkpoint
@@ -108,6 +111,7 @@ class Case:
     version: str | None = None
     launch: Launch = field(default_factory=Launch)
     samples: Samples = field(default_factory=Samples)
+    tokens: Mapping[int, int] = field(default_factory=dict)
 
 
 # A check yields what it finds, and nothing where it does not apply.

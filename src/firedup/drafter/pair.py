@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 
@@ -34,11 +34,15 @@ _BLOCK = 1024
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked about a pair: for which engine at which version, launched how."""
+    """What is asked about a pair: for which engine at which version, launched how, for which text.
+
+    `tokens` are those of the text, with how often each comes.
+    """
 
     engine: str | None = None
     version: str | None = None
     launch: Launch = field(default_factory=Launch)
+    tokens: Mapping[int, int] = field(default_factory=dict)
 
 
 def check(
@@ -125,7 +129,14 @@ async def _make_case(
     facts = target_facts(one), draft_facts(other)
     sampled = await take_samples(target[0], draft[0], one, other, facts)
     case = Case(
-        one, other, *facts, question.engine, question.version, question.launch, sampled.samples
+        one,
+        other,
+        *facts,
+        question.engine,
+        question.version,
+        question.launch,
+        sampled.samples,
+        question.tokens,
     )
     return case, sampled
 

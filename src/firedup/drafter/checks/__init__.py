@@ -44,6 +44,7 @@ MODULES: tuple[str, ...] = (
     "made_for",
     "tokenizer",
     "special_token",
+    "coverage",
     "launch_flags",
     "algorithm",
     "speculation_flags",
