@@ -85,6 +85,17 @@ def test_a_shard_that_the_index_does_not_name_is_said_to_be_unread(tmp_path: Pat
     assert ("files of the drafter", "more.safetensors: not in the index") in skipped
 
 
+def test_tokenizers_that_cannot_be_compared_are_named(tmp_path: Path) -> None:
+    target, draft = write_pair(good("plain"), tmp_path)
+    for folder in (target, draft):
+        (folder / "tokenizer.json").unlink()
+
+    skipped = dict(check(target, draft).skipped)
+
+    assert {"tokenizer of the target", "tokenizer of the drafter"} < set(skipped)
+    assert not [name for name, _ in check(*good_folders("plain")).skipped if "tokenizer" in name]
+
+
 def test_of_a_plain_model_nothing_is_read_and_that_is_said() -> None:
     checked = check(*good_folders("plain"))
 

@@ -64,6 +64,12 @@ def test_an_engine_that_does_less_than_the_heading_says_is_told_apart() -> None:
     assert "    <0.9 (silent loss): starts" in of_one
 
 
+def test_a_copy_is_not_blamed_for_a_target_that_is_not_whole() -> None:
+    shown = render_fixed(Fixed("out", ("done",), (BROKEN_TARGET,)), PAPER)
+
+    assert shown.startswith("✗ the copy is corrected, but the target is not whole\n")
+
+
 def test_a_damaged_drafter_is_not_called_one_that_cannot_be_corrected() -> None:
     damaged = render_fixed(Fixed(None, (), (finding("lfs-pointer", "draft"),)), PAPER)
     wrong = render_fixed(Fixed(None, (), (finding("fc-width-wrong", "draft"),)), PAPER)

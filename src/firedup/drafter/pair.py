@@ -21,10 +21,8 @@ from firedup.drafter.known import demand_known
 from firedup.drafter.launch import read_launch
 from firedup.drafter.place import Here, Place, There
 from firedup.drafter.sample import Sampled, take_samples
-from firedup.drafter.tell import some
-from firedup.drafter.told import tell_facts
+from firedup.drafter.told import tell_facts, tell_unread
 from firedup.host.address import parse_host
-from firedup.host.agent.checkpoint import PICKLE
 from firedup.host.config import read_memory
 from firedup.host.link import open_agent
 
@@ -151,17 +149,9 @@ async def _answer(case: Case, sampled: Sampled) -> Checked:
         version=case.version,
         findings=findings,
         facts=tell_facts(one, other, (case.target_facts, case.draft_facts)),
-        skipped=(*failed, *_unread(one, "target"), *_unread(other, "drafter"), *sampled.skipped),
+        skipped=(*failed, *tell_unread(case), *sampled.skipped),
         read_bytes=sampled.read_bytes,
     )
-
-
-def _unread(one: Checkpoint, whose: str) -> Iterator[tuple[str, str]]:
-    """The files that were passed over, for each reason a row; of pickles where nothing else is."""
-    unread = [item for item in one.unread if item.why != PICKLE or not one.files]
-    for why in dict.fromkeys(item.why for item in unread):
-        named = [item.file for item in unread if item.why == why]
-        yield f"files of the {whose}", f"{some(named)}: {why}"
 
 
 def assert_drafter_fits(

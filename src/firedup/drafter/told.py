@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from firedup.drafter.case import DraftFacts, TargetFacts
+from collections.abc import Iterator
+
+from firedup.drafter.case import Case, DraftFacts, TargetFacts
 from firedup.drafter.checkpoint import Checkpoint
+from firedup.drafter.tell import some
+from firedup.host.agent.checkpoint import PICKLE
 
 _KINDS = {
     "eagle3": "EAGLE-3 drafter",
@@ -35,6 +39,21 @@ def tell_facts(
     if drafter.made_for:
         rows.append(("made for", drafter.made_for))
     return tuple((name, value) for name, value in rows if value)
+
+
+def tell_unread(case: Case) -> Iterator[tuple[str, str]]:
+    """(what, why) of all that checks did not see: files passed over, tokenizers that are not there.
+
+    Pickles count where there is nothing else. Heads of EAGLE have no tokenizer of their own.
+    """
+    for one, whose in ((case.target, "target"), (case.draft, "drafter")):
+        unread = [item for item in one.unread if item.why != PICKLE or not one.files]
+        for why in dict.fromkeys(item.why for item in unread):
+            named = [item.file for item in unread if item.why == why]
+            yield f"files of the {whose}", f"{some(named)}: {why}"
+        has_own = whose == "target" or case.draft_facts.kind == "draft-model"
+        if has_own and one.files and one.tokenizer is None:
+            yield f"tokenizer of the {whose}", "none that can be read lies there"
 
 
 def _join(*parts: str) -> str:

@@ -45,13 +45,16 @@ def _links(fixed: Fixed, paper: Paper) -> list[str]:
 
 
 def _headline(fixed: Fixed) -> str:
+    is_damaged = any(one.id in NOT_WHOLE for one in fixed.left)
     if fixed.out is None:
-        if any(one.id in NOT_WHOLE for one in fixed.left):
+        if is_damaged:
             return f"✗ nothing was corrected: {name_fault(fixed.left)}"
         if fixed.left:
             sign = "✗" if fixed.exit_status else "!"
             return f"{sign} nothing could be corrected without guessing"
         return "✓ there is nothing to correct"
+    if is_damaged:
+        return f"✗ the copy is corrected, but {name_fault(fixed.left)}"
     if fixed.exit_status:
         return "✗ the corrected copy still does not fit"
     return "✓ the corrected copy fits"
