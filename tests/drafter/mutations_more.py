@@ -135,6 +135,9 @@ MORE = (
     Mutation("too-many-ranks", _E, _same, "heads-not-divisible", _CRASH,
              command=_sglang("EAGLE3", "--tp 3"), also=("drafter-memory",)),
     Mutation("memory", _E, _same, "drafter-memory", _NOTE, command=_sglang("EAGLE3", "--tp 2")),
+    Mutation("steps-known", _E, _same, "break-even", _NOTE, command=_sglang()),
+    Mutation("steps-known-moe", "llama-for-kimi", lambda pair: pair.target.config[
+        "text_config"].update(n_routed_experts=384), "break-even", _NOTE, VLLM, command=_vllm()),
     Mutation("context-short", _E, _short_context, "drafter-context-too-short", _CRASH,
              command=_sglang()),
     Mutation("dtype-differs", _E, _half, "drafter-dtype-differs", _RISK, command=_sglang()),

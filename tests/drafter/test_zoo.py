@@ -49,6 +49,7 @@ def test_the_zoo_has_all_layouts_and_many_faults() -> None:
 
 # Whose faults need files that the zoo has not, and the tests that make these.
 ELSEWHERE = {
+    "draft-vocabulary-coverage": "test_coverage.py",
     "gguf-beside-safetensors": "test_gguf_pair.py",
     "gguf-map-holds-offsets": "test_gguf_pair.py",
     "gguf-map-out-of-range": "test_gguf_pair.py",

@@ -63,5 +63,6 @@ MODULES: tuple[str, ...] = (
     "rejection_sampling",
     "gguf_pair",
     "drafter_memory",
+    "break_even",
     "better_drafter",
 )
