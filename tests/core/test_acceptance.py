@@ -139,3 +139,23 @@ def test_positions_add_up_to_the_accepted_tokens(histograms: list[list[int]]) ->
     assert sum(whole.positions) == whole.accepted
     assert list(whole.positions) == sorted(whole.positions, reverse=True)
     assert whole.since(whole) == Counts(0, 0, 0, tuple(0 for _ in whole.positions))
+
+
+def test_what_no_drafter_can_have_proposed_is_not_counted_one_by_one() -> None:
+    meta = {"spec_verify_ct": 1, "spec_num_correct_drafts": 0, "spec_num_proposed_drafts": 10**12}
+    found = count_meta(meta | {"spec_correct_drafts_histogram": [1]})
+    names = ("drafts", "draft_tokens", "accepted_tokens")
+    scrape = "".join(f"vllm:spec_decode_num_{name}_total 3\n" for name in names)
+    scrape += 'vllm:spec_decode_num_accepted_tokens_per_pos_total{position="99999999999"} 1\n'
+    counted = count_metrics(parse_exposition(scrape))
+
+    assert found is not None
+    assert len(found.positions) == 1000
+    assert counted == Counts(3, 3, 3)
+
+
+def test_counters_that_are_no_numbers_are_as_good_as_none() -> None:
+    names = ("drafts", "draft_tokens", "accepted_tokens")
+    scrape = "".join(f"vllm:spec_decode_num_{name}_total NaN\n" for name in names)
+
+    assert count_metrics(parse_exposition(scrape)) is None

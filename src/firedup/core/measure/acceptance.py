@@ -14,6 +14,8 @@ from firedup.core.model import Acceptance
 # llama.cpp's server metrics, which follow it.
 PREFIXES = ("vllm:", "llamacpp:")
 _PER_POSITION = "spec_decode_num_accepted_tokens_per_pos_total"
+# No drafter proposes thousands; a server that says so must not make us count them one by one.
+_MOST_POSITIONS, _DIGITS = 1000, 4
 
 
 class Source(StrEnum):
@@ -94,7 +96,8 @@ def count_metrics(samples: Iterable[MetricSample]) -> Counts | None:
     for sample in samples:
         totals[sample.name] = totals.get(sample.name, 0) + sample.value
         place = sample.labels.get("position", "")
-        if sample.name.endswith(_PER_POSITION) and place.isdigit():
+        is_place = place.isdecimal() and len(place) < _DIGITS
+        if sample.name.endswith(_PER_POSITION) and is_place:
             positions[int(place)] = positions.get(int(place), 0) + sample.value
     for prefix in PREFIXES:
         names = [
@@ -139,7 +142,7 @@ def _positions_of(histogram: object, steps: int, proposed: int | None) -> tuple[
         return ()
     if not histogram or sum(histogram) != steps:
         return ()
-    deep = -(-proposed // steps) if proposed and steps else 0
+    deep = min(_MOST_POSITIONS, -(-proposed // steps)) if proposed and steps else 0
     return tuple(sum(histogram[n:]) for n in range(1, max(len(histogram), deep + 1)))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from math import isfinite
 
 _SAMPLE = re.compile(
     r"(?P<name>[A-Za-z_:][\w:]*)(?:\{(?P<labels>.*)\})?[ \t]+(?P<value>\S+)(?:[ \t]+-?\d+)?[ \t]*$"
@@ -23,7 +24,10 @@ class MetricSample:
 
 
 def parse_exposition(text: str) -> tuple[MetricSample, ...]:
-    """All samples of a scrape in order; comments and lines of other forms are left out."""
+    """All samples of a scrape in order; comments and lines of other forms are left out.
+
+    So are NaN and infinity, which servers write of what never happened.
+    """
     found = []
     for line in text.splitlines():
         if line.startswith("#") or not (match := _SAMPLE.match(line)):
@@ -31,6 +35,8 @@ def parse_exposition(text: str) -> tuple[MetricSample, ...]:
         try:
             value = float(match["value"])
         except ValueError:
+            continue
+        if not isfinite(value):
             continue
         labels = {m["key"]: _unescape(m["value"]) for m in _LABEL.finditer(match["labels"] or "")}
         found.append(MetricSample(match["name"], labels, value))
