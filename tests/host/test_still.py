@@ -6,10 +6,11 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from firedup.core.event import Sample
+from firedup.core.machine import Gpu
 from firedup.core.measure.completion import parse_answer
 from firedup.core.model import Process, Stage
 from firedup.core.verdict.liveness import Liveness
@@ -59,6 +60,91 @@ def test_the_keeper_calls_a_stall_when_the_core_does(rows: list[Any]) -> None:
         # A keeper knows no stages: its patience is that of the most patient one.
         told = bool(core.stall(sample.at_ns, Stage.DIST_INIT))
         assert keeper.is_stalled(is_up=False) == told
+
+
+def steady(state: str = "S", channel: str | None = None, cpu_s: float = 0.0) -> dict[str, Any]:
+    """What a process does that gets nowhere."""
+    does = {"state": state, "wait_channel": channel, "cpu_s": cpu_s, "read_bytes": 0}
+    return {**does, "minor_faults": 0, "use": None, "filled": 0}
+
+
+SPINNING, ASLEEP = steady("R", cpu_s=0.9), steady(cpu_s=0.01)
+held_up = st.sampled_from(
+    [SPINNING, SPINNING, ASLEEP, ASLEEP, steady("T"), steady("D"), steady(channel="pipe_write")]
+)
+busy = st.fixed_dictionaries(
+    {
+        "state": st.sampled_from("RSDTZ"),
+        "wait_channel": st.sampled_from([None, "pipe_write", "futex_wait"]),
+        "cpu_s": st.sampled_from([0.0, 0.01, 0.15, 0.9]),  # a second, as are all that follow
+        "read_bytes": st.sampled_from([0, 1 << 20]),
+        "minor_faults": st.sampled_from([0, 300]),
+        "use": st.sampled_from([None, 0, 100]),
+        "filled": st.sampled_from([0, 0, 32 << 20]),
+    }
+)
+scenes = st.lists(
+    st.tuples(
+        st.sampled_from([1, 3, 12, 70, 700, 1900]),  # for so many seconds
+        st.sampled_from([False, False, False, True]),  # whether the log grows
+        st.one_of(st.tuples(*[held_up] * 4), st.tuples(*[st.one_of(held_up, busy)] * 4)),
+    ),
+    min_size=1,
+    max_size=4,
+)
+TREES = st.sampled_from(
+    [
+        ("python3", "x::scheduler_TP0", "x::scheduler_TP1", "x::scheduler_TP2"),
+        ("python3", "worker", "worker", "helper"),
+        ("server", "a", "b", "c"),
+    ]
+)
+
+
+@example(("a", "x_TP0", "x_TP1", "x_TP2"), [(700, False, (ASLEEP,) * 4)], True, False)
+@example(("a", "x_TP0", "x_TP1", "x_TP2"), [(70, False, (ASLEEP,) * 4)] * 2, True, False)
+@example(("a", "x_TP0", "x_TP1", "x_TP2"), [(1900, False, (SPINNING,) * 4)], True, False)
+@example(
+    ("a", "x_TP0", "x_TP1", "x_TP2"),
+    [(700, False, (ASLEEP, SPINNING, SPINNING, ASLEEP))],
+    *(False, False),
+)
+@given(TREES, scenes, st.booleans(), st.booleans())
+def test_the_keeper_calls_a_stall_of_single_processes_when_the_core_does(
+    names: tuple[str, ...], story: list[Any], has_users: bool, is_up: bool
+) -> None:
+    second, log_size = 1000, 9
+    sums = [{"cpu_s": 0.0, "read_bytes": 0, "minor_faults": 0, "used": 1 << 30} for _ in names]
+    core, keeper = Liveness(), Stillness(msgspec.to_builtins(LIMITS))
+    for seconds, grows, doing in story:
+        # Samples are a second apart at the ends of a long time, in which nothing is different.
+        for step in [1] * min(seconds, 8) + [seconds - 8] * (seconds > 8) + [1] * (seconds > 8):
+            second, log_size = second + step, log_size + grows
+            for total, does in zip(sums, doing, strict=True):
+                for what in ("cpu_s", "read_bytes", "minor_faults"):
+                    total[what] += does[what] * step
+                total["used"] += does["filled"]
+            tree = tuple(
+                Process(
+                    *(10 + n, 1, 10 if n else 1, name[:15], does["state"]),
+                    *(total["cpu_s"], 80 << 20, int(total["read_bytes"])),
+                    wait_channel=does["wait_channel"],
+                    minor_faults=int(total["minor_faults"]),
+                    threads=4,
+                    title=name,
+                )
+                for n, (name, total, does) in enumerate(zip(names, sums, doing, strict=True))
+            )
+            gpus = tuple(
+                Gpu(n, int(t["used"]), 1 << 40, d["use"], ((10 + n, 5),) if has_users else ())
+                for n, (t, d) in enumerate(zip(sums, doing, strict=True))
+            )
+            sample = Sample(second * NS, 0, log_size, tree, gpus=gpus)
+            core.feed(sample)
+            keeper.feed(json.loads(msgspec.json.encode(sample)))
+
+            told = core.find_stall(sample.at_ns, Stage.DIST_INIT, is_up=is_up) is not None
+            assert keeper.is_stalled(is_up=is_up) == told
 
 
 BODIES = [

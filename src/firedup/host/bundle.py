@@ -65,6 +65,7 @@ MODULES = (  # the first one runs the others when they are needed
     "hook",
     "tell",
     "bell",
+    "moving",
     "still",
     "scan",
     "ask",

@@ -59,13 +59,31 @@ class KeyPlace:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What counts as movement between two samples, and how long there may be none."""
+    """What counts as movement between two samples, and how long there may be none.
+
+    The first three are of a whole tree, as are `patience_s` and `frozen_s`; those named after a
+    rank are of one process over `window_s`. `hold_s`: how long what keeps one from going on may
+    last, by the core's word for it. Without that only whole trees are judged.
+    """
 
     cpu_share: float
     read_bytes: int
     growth_bytes: int
     patience_s: float
     frozen_s: float
+    hold_s: Mapping[str, float] = field(default_factory=dict)
+    odd_s: float = 0.0
+    spin_s: float = 0.0
+    window_s: float = 0.0
+    rank_read_bytes: float = 0.0
+    rank_growth_bytes: float = 0.0
+    rank_minor_faults: float = 0.0
+    rank_major_faults: float = 0.0
+    spin_share: float = 0.0
+    idle_share: float = 0.0
+    gpu_growth_bytes: float = 0.0
+    gpu_use_percent: float = 0.0
+    matters_bytes: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,8 @@ from firedup.core.event import Exited, PortOwner
 from firedup.core.measure.completion import build_request
 from firedup.core.model import Ownership, Stage
 from firedup.core.rule import Rule
+from firedup.core.verdict import patience
+from firedup.core.verdict.crew import MATTERS_BYTES
 from firedup.core.verdict.ending import SIGNAL_NAMES, cause_of_exit, cause_of_owner
 from firedup.core.verdict.liveness import (
     DEFAULT_PATIENCE_S,
@@ -18,6 +20,7 @@ from firedup.core.verdict.liveness import (
     PATIENCE_S,
     STOPPED_PATIENCE_S,
 )
+from firedup.core.verdict.motion import WINDOW_S, Hold
 from firedup.host.http import KeySource
 from firedup.host.manifest import KeyPlace, Limits, Recipe, Route, Sign
 from firedup.probe.target import Target
@@ -40,6 +43,7 @@ TOKEN_PAUSES_S = (RETRY_TOKEN_S, 60.0)
 # Between the tries to post to an address.
 POST_PAUSES_S = (2.0, 10.0)
 
+_PATIENCE = patience.Patience()
 # A keeper knows no stages, so it has the patience of the most patient one.
 LIMITS = Limits(
     cpu_share=MIN_CPU_SHARE,
@@ -47,6 +51,23 @@ LIMITS = Limits(
     growth_bytes=MIN_GROWTH_BYTES,
     patience_s=max(DEFAULT_PATIENCE_S, *PATIENCE_S.values()),
     frozen_s=STOPPED_PATIENCE_S,
+    hold_s={
+        Hold.STOPPED: _PATIENCE.stopped_s,
+        Hold.PIPE: _PATIENCE.pipe_s,
+        Hold.KERNEL: _PATIENCE.kernel_s,
+    },
+    odd_s=max(_PATIENCE.odd_s(stage, is_even=True) for stage in Stage),
+    spin_s=_PATIENCE.spin_s,
+    window_s=WINDOW_S,
+    rank_read_bytes=patience.RANK_READ_BYTES,
+    rank_growth_bytes=patience.RANK_GROWTH_BYTES,
+    rank_minor_faults=patience.RANK_MINOR_FAULTS,
+    rank_major_faults=patience.RANK_MAJOR_FAULTS,
+    spin_share=patience.SPIN_SHARE,
+    idle_share=patience.IDLE_SHARE,
+    gpu_growth_bytes=patience.GPU_GROWTH_BYTES,
+    gpu_use_percent=patience.GPU_USE_PERCENT,
+    matters_bytes=MATTERS_BYTES,
 )
 
 
