@@ -19,6 +19,16 @@ DIE = [
     "",
     "[2026-03-04 09:00:31] Received sigquit from a child process. It means the child failed.",
 ]
+REFUSED = [
+    "usage: launch_server.py [-h] --model-path MODEL_PATH [--host HOST]",
+    "launch_server.py: error: argument --tp-size: invalid int value: 'eight'",
+]
+BROKEN = [
+    "Traceback (most recent call last):",
+    '  File "/x/sgl_kernel/__init__.py", line 5, in <module>',
+    "ImportError:",
+    "[sgl_kernel] CRITICAL: Could not load any common_ops library!",
+]
 UP = ["[2026-03-04 09:02:00] The server is fired up and ready to roll!"]
 STOP = ["[2026-03-04 10:03:00] SIGTERM received. signum=15 frame=None. Draining requests..."]
 
@@ -51,6 +61,31 @@ def test_the_cause_of_an_earlier_crash_is_its_evidence() -> None:
 
     (found,) = [f for f in seen.findings if f.id == "earlier-start-1"]
     assert [(e.text, e.line_number) for e in found.evidence] == [(DIE[2], 5)]
+
+
+def test_a_command_that_is_refused_has_begun_anew() -> None:
+    seen = explain(BEGIN, DIE, REFUSED)
+
+    assert seen.cause is not None
+    assert (seen.cause.line, seen.cause.failure, seen.starts) == (REFUSED[-1], "bad-argument", 2)
+
+
+def test_what_died_before_the_first_line_of_a_start_was_another_one() -> None:
+    for first in (REFUSED[1:], BROKEN):
+        assert explain(first).verdict is Verdict.CRASHED
+        seen = explain(first, BEGIN, UP)
+        again = explain(first, BEGIN, DIE)
+
+        assert (seen.verdict, seen.cause, seen.starts) == (Verdict.READY, None, 2)
+        assert told(seen)[0].startswith("Start 1 of this log crashed in args")
+        assert again.cause is not None
+        assert again.cause.line == DIE[2]
+
+
+def test_a_warning_before_the_first_line_is_no_start_of_its_own() -> None:
+    seen = explain(["/x/sglang/launch_server.py:60: UserWarning: no"], BEGIN, DIE)
+
+    assert seen.starts == 1
 
 
 def test_one_start_has_none_before_it() -> None:

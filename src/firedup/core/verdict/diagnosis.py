@@ -191,7 +191,8 @@ class Diagnosis:
     def _choose(self, *, allows_weak: bool) -> Suspect | None:
         suspects = self._before_stop()
         inner = _innermost(suspects)
-        victims = {_place(s): s for s in suspects if s.role is Role.VICTIM and not s.is_bare}
+        shown = [s for s in suspects if s.mark.shape is Shape.EXCEPTION]
+        victims = {_place(s): s for s in shown if s.role is Role.VICTIM}
         strong = [
             s for s in suspects if (s.role is Role.CAUSE and not s.is_weak) or s.order in inner
         ]

@@ -16,7 +16,7 @@ from firedup.core.verdict.earlier import MAX_EARLIER, tell_earlier
 from firedup.core.verdict.reading import Readings
 from firedup.core.verdict.roster import Roster
 from firedup.core.verdict.startup import Moment, Startup
-from firedup.core.verdict.suspect import MAIN, writer_of
+from firedup.core.verdict.suspect import MAIN, Fatality, writer_of
 
 # The finding by which an engine says itself that nothing moves.
 NO_PROGRESS = "no-progress"
@@ -264,7 +264,9 @@ class LogReader:
             self.diagnosis.go_on(writer, Aftermath.STAGE)
 
     def _begin_start(self) -> None:
-        if self.startup.has_start_line:
+        # Whatever died before the first line of a start was another one, begun without such a line.
+        if self.startup.has_start_line or self.diagnosis.fatality() is Fatality.CERTAIN:
+            self.startup.starts = max(self.startup.starts, 1)
             self.earlier.append(tell_earlier(self.startup, self.diagnosis, self.version))
             del self.earlier[:-MAX_EARLIER]
             self.startup.begin_again()

@@ -75,7 +75,7 @@ class Suspect:
     @property
     def is_bare(self) -> bool:
         """A line by itself: no traceback, abort or refusal of the command line."""
-        return self.mark.shape not in FATAL_SHAPES
+        return self.mark.shape not in (*FATAL_SHAPES, Shape.DETAIL)
 
     @property
     def is_weak(self) -> bool:
