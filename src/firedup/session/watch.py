@@ -154,7 +154,7 @@ class Watch:
                     yield replace(snapshot, is_final=True)
                 else:
                     yield snapshot
-                if self.teller is not None:
+                if self.teller is not None and not self.stalls.is_busy:  # a hook may end it
                     await self.teller.tell(lambda: self.agent, snapshot, is_over=is_over)
                 if is_over:
                     break
