@@ -73,10 +73,16 @@ def command(
 
 
 def _tell_troubles(answers: tuple[HostRows, ...]) -> None:
-    """A line for each host that gave no answer."""
+    """A line for each host that gave no answer, and for folders of which nothing is known."""
     from firedup.cli.say import say_aside
 
     for answer in answers:
+        if damaged := answer.damaged:
+            count = "1 run folder" if len(damaged) == 1 else f"{len(damaged)} run folders"
+            ids = ", ".join(path.rpartition("/")[2] for path in damaged[:3])
+            more = f" and {len(damaged) - 3} more" if len(damaged) > 3 else ""
+            there = "" if answer.host == "local" else f"{answer.host}: "
+            say_aside(f"firedup: {there}{count} without a readable manifest: {ids}{more}")
         if (error := answer.trouble) is not None:
             known = f"{answer.host}: "
             parts = [error.what.removeprefix(known)]

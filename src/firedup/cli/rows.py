@@ -15,7 +15,7 @@ from firedup.core.model import State, Verdict
 from firedup.host.address import name_host
 from firedup.host.config import list_memories
 from firedup.session.open import open_host
-from firedup.session.registry import Run, list_runs
+from firedup.session.registry import Run, list_folders
 from firedup.session.summary import Summary, summarise_runs
 from firedup.store.index import index_path, read_index
 from firedup.view.table import RunRow
@@ -27,13 +27,14 @@ MOST_AT_ONCE = 16
 class HostRows:
     """What one host answered: the runs that are to be shown, and how many more have ended.
 
-    `trouble` says why there is no answer.
+    `trouble` says why there is no answer. `damaged` are folders whose manifest cannot be read.
     """
 
     host: str
     rows: tuple[RunRow, ...] = ()
     ended: int = 0
     trouble: FiredupError | None = None
+    damaged: tuple[str, ...] = ()
 
 
 def list_known_hosts() -> tuple[str, ...]:
@@ -70,7 +71,8 @@ async def fetch_rows(host: str, *, has_ended_ones: bool) -> HostRows:
     """The runs of `host`, newest first; those that have ended only on demand."""
     make_matcher = cache(lambda engine: match_server(read_catalogue(), engine))
     async with open_host(host) as agent:
-        runs = await list_runs(agent)
+        folders = await list_folders(agent)
+        runs = folders.runs
         shown = [run for run in runs if has_ended_ones or run.is_alive]
         summaries = await summarise_runs(agent, make_matcher, shown)
         name = agent.host.name
@@ -78,7 +80,7 @@ async def fetch_rows(host: str, *, has_ended_ones: bool) -> HostRows:
     known = {run.label.id: summary for run, summary in pairs}
     remember_runs(name, [(run, known.get(run.label.id)) for run in runs])
     rows = tuple(make_row(run, summary) for run, summary in pairs)
-    return HostRows(name, rows, len(runs) - len(shown))
+    return HostRows(name, rows, len(runs) - len(shown), damaged=folders.damaged)
 
 
 def make_row(run: Run, summary: Summary | None = None) -> RunRow:

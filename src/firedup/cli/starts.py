@@ -61,7 +61,8 @@ def tell_history(
         paper = choose_output(no_color=no_color)
         click.echo(render_history(rows, paper, wanted=model), color=True)
     for host, trouble in troubles.items():
-        say_aside(f"firedup: {host}: {trouble.what}; what is told of it is what was known here")
+        why = trouble.what.removeprefix(f"{host}: ")
+        say_aside(f"firedup: {host}: {why}; what is told of it is what was known here")
     return 0
 
 

@@ -100,6 +100,14 @@ def decode_exit(value: dict[str, Any]) -> ServerExit:
     return ServerExit(msgspec.convert(value, Exited), value.get("error"), survivors)
 
 
+def _decode_end(value: dict[str, Any] | None) -> ServerExit | None:
+    """None for an exit.json that is not there, or damaged."""
+    try:
+        return decode_exit(value) if value else None
+    except msgspec.ValidationError:
+        return None
+
+
 async def follow_samples(
     agent: Agent, folder: str, *, since_ns: int = 0
 ) -> AsyncGenerator[Sample, None]:
@@ -156,10 +164,10 @@ def _decode_run(value: dict[str, Any]) -> RunState:
         id=value["id"],
         folder=value["folder"],
         manifest=manifest,
-        log_start=keeper["log_start"] if keeper else 0,
+        log_start=keeper.get("log_start", 0) if keeper else 0,
         server=Identity(server["pid"], server["start_ticks"]) if server else None,
         keeper=Identity(keeper["pid"], keeper["start_ticks"]) if keeper else None,
-        exit=decode_exit(value["exit"]) if value["exit"] else None,
+        exit=_decode_end(value["exit"]),
         is_server_alive=value["is_server_alive"],
         is_keeper_alive=value["is_keeper_alive"],
     )

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import msgspec
 
@@ -219,12 +220,18 @@ async def position_after(
 
 
 async def _load_end(agent: Agent, folder: str) -> Sample | None:
-    """When the server ended and how long its log was then: what follows is a later run's."""
+    """When the server ended and how long its log was then: what follows is a later run's.
+
+    None where nothing tells that: while it lives, and where exit.json is damaged.
+    """
     path = f"{folder}/exit.json"
     data = await _read_if_there(agent, path)
     if data is None:
         return None
-    return decode_sample({"log_size": -1, **msgspec.json.decode(data)})
+    try:
+        return decode_sample({"log_size": -1, **msgspec.json.decode(data, type=dict[str, Any])})
+    except msgspec.MsgspecError:
+        return None
 
 
 async def _load_events(agent: Agent, path: str) -> tuple[list[Event | LogRange], bool]:

@@ -47,8 +47,24 @@ class UnknownRunError(UsageError):
     """The host has no such run."""
 
 
+@dataclass(frozen=True, slots=True)
+class Folders:
+    """The run folders of a host: `runs`, the newest first, and the paths of damaged ones.
+
+    Those hold no manifest that can be read, so that nothing is known of them but their log.
+    """
+
+    runs: tuple[Run, ...]
+    damaged: tuple[str, ...] = ()
+
+
 async def list_runs(agent: Agent) -> tuple[Run, ...]:
     """All runs with a readable manifest on the agent's host, newest first."""
+    return (await list_folders(agent)).runs
+
+
+async def list_folders(agent: Agent) -> Folders:
+    """All run folders on the agent's host."""
     states = await list_states(agent)
     found = [
         Run(RunLabel(s.id, s.manifest.name, agent.host.name), s, s.manifest)
@@ -57,14 +73,16 @@ async def list_runs(agent: Agent) -> tuple[Run, ...]:
     ]
     # Ids tell the second alone, and a restart may take no longer.
     found.sort(key=lambda run: run.manifest.launched.wall_ns if run.manifest.launched else 0)
-    return tuple(reversed(found))
+    damaged = tuple(s.folder for s in states if s.manifest is None)
+    return Folders(tuple(reversed(found)), damaged)
 
 
 async def find_run(agent: Agent, text: str) -> Run:
     """The run that `text` names: an id, the beginning of one, a name (the newest), or name~N."""
     if not text.strip():
         raise UsageError("no run has an empty name", todo="firedup ps --all lists all runs.")
-    runs = await list_runs(agent)
+    folders = await list_folders(agent)
+    runs = folders.runs
     name, _, back = text.partition("~")
     named = [run for run in runs if run.label.name == name]
     if back.isdigit() and int(back) < len(named):
@@ -75,7 +93,22 @@ async def find_run(agent: Agent, text: str) -> Run:
     by_id = by_id or [run for run in runs if run.label.id.startswith(text)]
     if len(by_id) == 1:
         return by_id[0]
+    if not by_id and not named:
+        _complain_of_damage(agent, text, folders.damaged)
     raise _unknown(agent, text, runs, by_id, named)
+
+
+def _complain_of_damage(agent: Agent, text: str, damaged: tuple[str, ...]) -> None:
+    """UsageError when `text` is the id of a run whose manifest cannot be read, or its name."""
+    for folder in damaged:
+        run_id = folder.rpartition("/")[2]
+        if run_id.startswith(text) or f"-{text}-" in run_id:
+            there = "" if agent.host.is_local else f"{agent.host.name}:"
+            raise UsageError(
+                f"the run {run_id} is damaged: its manifest cannot be read",
+                where=f"{there}{folder}/manifest.json",
+                todo="Its log may still be there: firedup explain reads any log by its path.",
+            )
 
 
 def _unknown(

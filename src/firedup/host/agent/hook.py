@@ -8,7 +8,7 @@ import socket
 import time
 
 from firedup.host.agent.proc import is_alive
-from firedup.host.agent.run import find_run, read_json
+from firedup.host.agent.run import find_run, read_json, read_keeper
 from firedup.host.agent.spawn import start_self
 from firedup.host.agent.stream import Stream
 from firedup.host.agent.system import AgentError, boot_id, wall_ns, write_all
@@ -51,8 +51,8 @@ def op_hook(args: "dict[str, Any]", _work: "Any" = None) -> "dict[str, Any]":
 
 def _wake_keeper(folder: str) -> bool:
     """Lets the keeper look for what is to be told; False when there is none."""
-    keeper = read_json(os.path.join(folder, "keeper.json"))
-    if keeper is None or keeper["boot_id"] != boot_id():
+    keeper = read_keeper(folder)
+    if keeper is None or keeper.get("boot_id") != boot_id():
         return False
     if not is_alive(keeper["pid"], keeper["start_ticks"]):
         return False

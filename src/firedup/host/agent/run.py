@@ -28,10 +28,31 @@ def read_json(path: str) -> "dict[str, Any] | None":
     return value if isinstance(value, dict) else None
 
 
+def read_keeper(folder: str) -> "dict[str, Any] | None":
+    """Who keeps a run, and its server; None where that is not (yet) to be read."""
+    keeper = read_json(os.path.join(folder, "keeper.json"))
+    server = keeper.get("server") if keeper is not None else None
+    if keeper is None or not isinstance(server, dict):
+        return None
+    numbers = [who.get(name) for who in (keeper, server) for name in ("pid", "start_ticks")]
+    return keeper if all(isinstance(number, int) for number in numbers) else None
+
+
+def read_exit(folder: str) -> "dict[str, Any] | None":
+    """How a run's server ended; None where that is not (yet) to be read."""
+    value = read_json(os.path.join(folder, "exit.json"))
+    survivors = value.get("survivors") if value is not None else None
+    if value is None or not isinstance(survivors, list):
+        return None
+    numbers = [value.get(name) for name in ("at_ns", "wall_ns", "pid")] + survivors
+    numbers += [value[name] for name in ("code", "signal") if value.get(name) is not None]
+    return value if all(isinstance(number, int) for number in numbers) else None
+
+
 def describe_run(folder: str) -> "dict[str, Any]":
     """Manifest, keeper and exit of a run, and whether server and keeper live."""
-    keeper = read_json(os.path.join(folder, "keeper.json"))
-    is_this_boot = keeper is not None and keeper["boot_id"] == boot_id()
+    keeper = read_keeper(folder)
+    is_this_boot = keeper is not None and keeper.get("boot_id") == boot_id()
     lives = {"server": False, "keeper": False}
     if keeper is not None and is_this_boot:
         server = keeper["server"]
@@ -42,7 +63,7 @@ def describe_run(folder: str) -> "dict[str, Any]":
         "folder": folder,
         "manifest": read_json(os.path.join(folder, "manifest.json")),
         "keeper": keeper,
-        "exit": read_json(os.path.join(folder, "exit.json")),
+        "exit": read_exit(folder),
         "is_server_alive": lives["server"],
         "is_keeper_alive": lives["keeper"],
     }
@@ -104,8 +125,8 @@ class WatchRun(Stream):
         if self.inotify.file >= 0:
             self.loop.watch(self.inotify.file, self._on_notice)
             self.inotify.arm({self.folder: FOLDER_NOTICES})
-        self.keeper = read_json(os.path.join(self.folder, "keeper.json"))
-        if self.keeper is not None and self.keeper["boot_id"] == boot_id():
+        self.keeper = read_keeper(self.folder)
+        if self.keeper is not None and self.keeper.get("boot_id") == boot_id():
             for who in (self.keeper, self.keeper["server"]):
                 self.departures.append(
                     Departure(self.loop, who["pid"], who["start_ticks"], self.on_due)
@@ -148,12 +169,12 @@ class WatchRun(Stream):
     def _end_unseen(self, run: "dict[str, Any]") -> "tuple[int, bytes] | None":
         if self.gone_at is None:
             self.gone_at = time.monotonic()
-        is_this_boot = run["keeper"]["boot_id"] == boot_id()
+        is_this_boot = run["keeper"].get("boot_id") == boot_id()
         has_hope = run["is_keeper_alive"] and time.monotonic() - self.gone_at < _PATIENCE_S
         if has_hope:
             self.due = time.monotonic() + 0.1
             return None
-        if read_json(os.path.join(self.folder, "exit.json")) is not None:
+        if read_exit(self.folder) is not None:
             return self.produce(0)  # written between the two looks
         self.has_exited = True
         why = "the keeper is gone, so that nobody saw how the server ended"
