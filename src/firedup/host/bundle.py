@@ -66,6 +66,7 @@ MODULES = (  # the first one runs the others when they are needed
     "tell",
     "bell",
     "moving",
+    "vital",
     "still",
     "scan",
     "ask",

@@ -87,10 +87,23 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
+class VitalParts:
+    """Processes without which a server serves nothing: how their titles begin, and the times.
+
+    One is missed after `patience_s`, if it had been there for `steady_s`.
+    """
+
+    names: tuple[str, ...]
+    patience_s: float
+    steady_s: float
+
+
+@dataclass(frozen=True, slots=True)
 class Recipe:
     """What a keeper needs to conclude by itself how its server is, while no client does.
 
-    `causes` name failures by the number of the signal that ended the server, "oom" and "port".
+    `causes` name failures by the number of the signal that ended the server, "oom", "port" and
+    "vital".
     `grace_s` is how long the keeper leaves the telling to a client that watches. Of the pauses
     between questions, before and after the health route first said yes, the first and the longest
     are given; `post_pauses_s` are those between the tries to reach an address.
@@ -114,6 +127,7 @@ class Recipe:
     hides_ready_line: bool = False
     tls: bool = False
     key: KeyPlace | None = None
+    vital: VitalParts | None = None
 
 
 @dataclass(frozen=True, slots=True)

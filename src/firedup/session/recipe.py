@@ -7,11 +7,11 @@ from collections.abc import Iterable
 
 from firedup.core.event import Exited, PortOwner
 from firedup.core.measure.completion import build_request
-from firedup.core.model import Ownership, Stage
+from firedup.core.model import Ownership, Process, Stage
 from firedup.core.rule import Rule
-from firedup.core.verdict import patience
+from firedup.core.verdict import patience, vital
 from firedup.core.verdict.crew import MATTERS_BYTES
-from firedup.core.verdict.ending import SIGNAL_NAMES, cause_of_exit, cause_of_owner
+from firedup.core.verdict.ending import SIGNAL_NAMES, cause_of_exit, cause_of_loss, cause_of_owner
 from firedup.core.verdict.liveness import (
     DEFAULT_PATIENCE_S,
     MIN_CPU_SHARE,
@@ -21,8 +21,9 @@ from firedup.core.verdict.liveness import (
     STOPPED_PATIENCE_S,
 )
 from firedup.core.verdict.motion import WINDOW_S, Hold
+from firedup.core.verdict.vital import Loss
 from firedup.host.http import KeySource
-from firedup.host.manifest import KeyPlace, Limits, Recipe, Route, Sign
+from firedup.host.manifest import KeyPlace, Limits, Recipe, Route, Sign, VitalParts
 from firedup.probe.target import Target
 from firedup.probe.token import (
     CANNOT_GENERATE,
@@ -98,6 +99,7 @@ def make_recipe(target: Target, rules: Iterable[Rule]) -> Recipe:
         health_pauses_s=HEALTH_PAUSES_S,
         token_pauses_s=TOKEN_PAUSES_S,
         post_pauses_s=POST_PAUSES_S,
+        vital=VitalParts(spec.vital, vital.PATIENCE_S, vital.STEADY_S),
     )
 
 
@@ -135,4 +137,6 @@ def _name_causes() -> dict[str, str]:
     known = {str(number): name(number, oom_killed=False) for number in SIGNAL_NAMES}
     told = {number: failure for number, failure in known.items() if failure != silent}
     port = cause_of_owner(PortOwner(0, 0, Ownership.NO), None).failure
-    return told | {"oom": name(9, oom_killed=True), "port": port}
+    gone = Loss(Process(0, 0, 0, "", "S", 0.0, 0), 0)
+    dead = cause_of_loss(gone, None, None).failure
+    return told | {"vital": dead, "oom": name(9, oom_killed=True), "port": port}

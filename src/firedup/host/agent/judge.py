@@ -10,6 +10,7 @@ from firedup.host.agent.scan import LogScan, Signs, find_in_tail
 from firedup.host.agent.spawn import Helpers
 from firedup.host.agent.still import Stillness
 from firedup.host.agent.tell import note_trouble
+from firedup.host.agent.vital import Vitals, tell_loss
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,6 +38,8 @@ class Judge:
         if self._recipe:
             self._scan = LogScan(self._log, log_start, self._read_signs("ready"))
             self._still = Stillness(self._recipe["limits"])
+        vital = self._recipe.get("vital") if "crashed" in self.bell.wants else None
+        self._vitals = Vitals(vital) if vital else None  # type: Vitals | None
         self._log_ready_ns = None  # type: int | None
         self._ready_ns = None  # type: int | None
         self._has_answered = self._has_token = self._is_over = self._is_asking = False
@@ -54,15 +57,19 @@ class Judge:
 
     def take_sample(self, sample: "dict[str, Any]") -> None:
         """Looks at one sample and at what else is new."""
-        if not self._recipe or self._is_over or self._ready_ns is not None:
+        if not self._recipe or self._is_over:
             return
         self._read_log(sample["log_size"], sample["at_ns"])
+        was_ready = self._log_ready_ns is not None or self._ready_ns is not None
         if "stalled" in self.bell.wants and self._still is not None:
             self._still.feed(sample)
-            is_up = self._log_ready_ns is not None or self._has_answered
-            if self._still.is_stalled(is_up=is_up):
+            if self._still.is_stalled(is_up=was_ready or self._has_answered):
                 self.bell.ring("stalled", {"verdict": "stalled"})
-        if self.bell.wants & {"ready", "stalled"}:
+        if self._vitals is not None:
+            self._vitals.feed(sample)
+            if was_ready:
+                self._heed_loss(sample)
+        if self._ready_ns is None and self.bell.wants & {"ready", "stalled"}:
             self._ask(sample)
 
     def _read_log(self, size: int, at_ns: int) -> None:
@@ -128,6 +135,54 @@ class Judge:
     def _conclude_ready(self, at_ns: int) -> None:
         self._ready_ns = at_ns
         self.bell.ring("ready", {"verdict": "ready", "stage": "ready"})
+
+    # ---- an engine that dies behind its server ------------------------------------------------
+
+    def _heed_loss(self, sample: "dict[str, Any]") -> None:
+        """Asks for a token once a part of the server is gone: what generates goes on to serve."""
+        loss = self._vitals.find_loss(sample["at_ns"]) if self._vitals is not None else None
+        if loss is None or self._is_asking:
+            return
+        recipe, folder = self._recipe, self._folder
+        if _read_stop(folder) or find_in_tail(self._log, self._log_start, self._read_signs("stop")):
+            self._vitals = None  # it is being ended
+            return
+        if recipe["port"] is None or not recipe["generates"]:
+            self._conclude_loss(loss, None)
+            return
+        pids = [process["pid"] for process in sample["processes"]]
+        is_open = recipe["port"] in sample["ports"]
+        try:
+            self._helpers.start(
+                lambda: ask_server(recipe, folder, pids, is_port_own=is_open),
+                lambda answers: self._conclude_loss(loss, (answers or {}).get("token")),
+                limit_s=int(3 * recipe["token_s"]) + 30,
+            )
+        except OSError:  # no more processes for now; the next sample asks again
+            return
+        self._is_asking = True
+
+    def _conclude_loss(
+        self, loss: "tuple[int, dict[str, Any], int]", token: "dict[str, Any] | None"
+    ) -> None:
+        self._is_asking = False
+        if self._is_over or self._vitals is None:
+            return
+        if token and token["answered"]:
+            self._vitals.forgive()
+            return
+        gone_ns, process, status = loss
+        causes, number = self._recipe["causes"], status & 0x7F
+        began = [at_ns for at_ns in (self._log_ready_ns, self._ready_ns) if at_ns is not None]
+        facts = {
+            "verdict": "crashed",
+            "stage": "serving",
+            "cause": causes.get(str(number)) if number else causes.get("vital"),
+            "cause_line": tell_loss(process, status),
+            "served_s": round(max(0.0, (gone_ns - min(began)) / _PER_S), 1) if began else None,
+        }
+        self.bell.ring("crashed", facts)
+        self._vitals = None
 
     # ---- the end -----------------------------------------------------------------------------
 
