@@ -10,20 +10,17 @@ from functools import lru_cache
 
 from firedup.core.model import Severity, Stage
 from firedup.core.rule import Edge, Role, Rule
-from firedup.profile.declared import read_options
 from firedup.profile.failure import read_class, read_family, read_mentions, read_remedies
+from firedup.profile.part import read_command, read_compose, read_flags, read_http, read_vital
 from firedup.profile.place import Outline
 from firedup.profile.problem import Problem
 from firedup.profile.schema import (
     SHARED,
-    Command,
-    Compose,
     EngineProfile,
     Entry,
     FailureClass,
     Family,
     FlagTable,
-    Http,
     Place,
     StopRow,
 )
@@ -126,10 +123,10 @@ class _Reader:
     def profile(self, top: Table, engine: str | None) -> EngineProfile | None:
         if engine is None:
             top.complain('a profile needs engine = "…"')
-        command = self._command(self._part(top, "command"))
-        compose = self._compose(self._part(top, "compose"))
-        http = self._http(self._part(top, "http"))
-        vital = self._vital(self._part(top, "processes"))
+        command = read_command(self._part(top, "command"))
+        compose = read_compose(self._part(top, "compose"))
+        http = read_http(self._part(top, "http"))
+        vital = read_vital(self._part(top, "processes"))
         stop = self._stop(top)
         title = top.text("title") or engine or ""
         extends = top.texts("extends") if top.has("extends") else (SHARED,)
@@ -137,80 +134,9 @@ class _Reader:
             return None
         return EngineProfile(engine, title, extends, command, compose, http, stop, vital=vital)
 
-    def _command(self, t: Table) -> Command:
-        command = Command(
-            programs=t.texts("programs"),
-            subcommands=t.texts("subcommands"),
-            modules=t.texts("modules"),
-            scripts=t.texts("scripts"),
-            model=t.texts("model"),
-            model_positional=t.flag("model_positional"),
-            draft=t.texts("draft"),
-            algorithm=t.texts("algorithm"),
-            json_flag=t.texts("json_flag"),
-            draft_key=t.text("draft_key"),
-            algorithm_key=t.text("algorithm_key"),
-            tensor_parallel=t.texts("tensor_parallel"),
-            bind=t.texts("bind"),
-            port=t.texts("port"),
-            default_bind=t.text("default_bind"),
-            default_port=t.integer("default_port"),
-            served_name=t.texts("served_name"),
-            api_key=t.texts("api_key"),
-            api_key_file=t.texts("api_key_file"),
-            api_key_env=t.texts("api_key_env"),
-            api_key_separator=t.text("api_key_separator"),
-            tls=t.texts("tls"),
-            node_rank=t.texts("node_rank"),
-            embedding=t.texts("embedding"),
-            split=t.texts("split"),
-            log_level=t.texts("log_level"),
-            quiet_levels=t.texts("quiet_levels"),
-            derived_ports=t.integers("derived_ports"),
-            abbreviates=t.flag("abbreviates"),
-        )
-        t.close()
-        return command
-
     def flags(self, top: Table) -> FlagTable:
         """The table of all flags; those that are not written as usage is are problems."""
-        t = self._part(top, "flags")
-        table = FlagTable(
-            read=t.text("read") or "",
-            declared=read_options(t, "declared"),
-            former=read_options(t, "former"),
-            exact=t.flag("exact"),
-            underscores=t.flag("underscores"),
-        )
-        t.close()
-        return table
-
-    def _compose(self, t: Table) -> Compose:
-        compose = Compose(
-            command=t.texts("command"),
-            target=t.texts("target"),
-            draft=t.texts("draft"),
-            tensor_parallel=t.texts("tensor_parallel"),
-            bind=t.texts("bind"),
-            port=t.texts("port"),
-        )
-        t.close()
-        return compose
-
-    def _http(self, t: Table) -> Http:
-        http = Http(
-            health=t.text("health"),
-            completions=t.texts("completions"),
-            metrics=t.text("metrics"),
-            info=t.texts("info"),
-        )
-        t.close()
-        return http
-
-    def _vital(self, t: Table) -> tuple[str, ...]:
-        vital = t.texts("vital")
-        t.close()
-        return vital
+        return read_flags(self._part(top, "flags"))
 
     def _stop(self, top: Table) -> tuple[StopRow, ...]:
         rows = []
