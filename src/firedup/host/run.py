@@ -136,13 +136,24 @@ async def follow_samples(
 
 async def _may_hold(agent: Agent, path: str, since_ns: int) -> bool:
     """Whether the file's last sample is later than `since_ns`."""
+    if await stat_file(agent, path) is None:
+        return False
+    last = await _read_last(agent, path)
+    return last is None or last.at_ns > since_ns
+
+
+async def read_last_sample(agent: Agent, folder: str) -> Sample | None:
+    """The keeper's newest sample; None where that is not whole, or just begins a new file."""
+    return await _read_last(agent, f"{folder}/samples.jsonl")
+
+
+async def _read_last(agent: Agent, path: str) -> Sample | None:
     facts = await stat_file(agent, path)
     if facts is None:
-        return False
+        return None
     tail = await read_file(agent, path, offset=max(0, facts.size - _TAIL_BYTES))
     lines = tail.splitlines()
-    last = _decode_line(lines[-1]) if lines else None
-    return last is None or last.at_ns > since_ns
+    return _decode_line(lines[-1]) if lines else None
 
 
 def _decode_line(line: bytes) -> Sample | None:

@@ -9,6 +9,7 @@ from firedup.core.error import HostError
 from firedup.core.event import Event, LogData
 from firedup.core.model import Explanation, Severity, Snapshot, Stage, Verdict
 from firedup.core.verdict.etatimes import ready_after_s, stage_times
+from firedup.core.verdict.vital import find_vital
 from firedup.host.base import OperationError
 from firedup.host.file import append_file
 from firedup.host.link import Agent
@@ -106,7 +107,7 @@ def has_come_up(explanation: Explanation) -> bool:
 def make_output(snapshot: Snapshot) -> dict[str, object]:
     """What `ps` shows of a run without reading its log again."""
     explanation = snapshot.explanation
-    cause = explanation.cause
+    cause, vital = explanation.cause, snapshot.spec.vital
     return {
         "at_ns": snapshot.now_ns,
         "verdict": explanation.verdict,
@@ -117,6 +118,7 @@ def make_output(snapshot: Snapshot) -> dict[str, object]:
         "line": cause.line[:300] if cause else None,
         "odd": odd_members(explanation),
         "stall": stall_that_ended(explanation),
+        "vital": [[p.pid, p.start_ticks] for p in find_vital(snapshot.processes, vital)],
         "acceptance_length": snapshot.acceptance.length if snapshot.acceptance else None,
         "ready_after_s": _round(ready_after_s(snapshot)),
         "served_s": _round(explanation.served_s),

@@ -14,6 +14,7 @@ from firedup.core.model import Stage, State, Verdict
 from firedup.core.rule import Matcher
 from firedup.host.file import append_file
 from firedup.host.link import Agent
+from firedup.host.run import read_last_sample
 from firedup.session.clock import HostClock
 from firedup.session.hookfailure import fetch_hook_failures
 from firedup.session.past import read_outputs, times_of
@@ -76,6 +77,7 @@ class _Output:
     stages: tuple[StageTime, ...] | None = None  # None: it does not say
     odd: tuple[str, ...] = ()
     stall: str | None = None
+    vital: tuple[tuple[int, int], ...] = ()  # pids and start times
 
 
 async def summarise_runs(
@@ -130,11 +132,23 @@ async def _summarise(
         return _summary(State.EXITED, output, ended_ns=ended_ns)
     launched = run.manifest.launched
     up_s = (clock.boottime_ns() - launched.boottime_ns) / _NS if launched else None
-    if output is None or output.verdict in _UNSETTLED:
+    if output is None or output.verdict in _UNSETTLED or await _has_lost(agent, run, output):
         output = await _judge(agent, make_matcher, clock, run)
-    state = State.SERVING if output.verdict is Verdict.READY else State.STARTING
+    is_up = output.verdict is Verdict.READY or output.served_s is not None
+    state = State.SERVING if is_up else State.STARTING
     state = State.UNKEPT if run.state.is_unkept else state
     return _summary(state, output, up_s=up_s)
+
+
+async def _has_lost(agent: Agent, run: Run, output: _Output) -> bool:
+    """Whether a process is gone without which a server that was ready serves nothing."""
+    if output.verdict is not Verdict.READY or not output.vital:
+        return False
+    sample = await read_last_sample(agent, run.folder)
+    if sample is None:
+        return False
+    living = {(p.pid, p.start_ticks) for p in sample.processes if p.state not in "ZX"}
+    return not living.issuperset(output.vital)
 
 
 def _summary(
@@ -189,6 +203,7 @@ def _parse(value: Mapping[str, Any]) -> _Output:
         times_of(value["stages"]) if "stages" in value else None,
         tuple(str(name) for name in value.get("odd", ())),
         value.get("stall"),
+        tuple((int(pid), int(ticks)) for pid, ticks in value.get("vital", ())),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from firedup.core.event import Sample
@@ -57,7 +57,7 @@ class Vitals:
         if not sample.processes:
             return
         dead = {_key(p): p for p in sample.processes if p.state in "ZX"}
-        living = {_key(p): p for p in self._find(sample.processes)}
+        living = {_key(p): p for p in find_vital(sample.processes, self._names)}
         for key in [key for key in self._last if key not in living]:
             process, first_ns = self._last.pop(key), self._first_ns.pop(key)
             if sample.at_ns - first_ns >= STEADY_S * _NS:
@@ -99,11 +99,6 @@ class Vitals:
         """Whether any is gone, which may have its good reason."""
         return bool(self._lost)
 
-    @property
-    def living(self) -> tuple[tuple[int, int], ...]:
-        """Pid and start time of the vital processes that live."""
-        return tuple(self._last)
-
     def _tell(self, process: Process, body: Process | None, sample: Sample) -> Loss:
         said = tuple(line for line in sample.kernel if _names_pid(line, process.pid))
         before, after = self._oom_kills, sample.oom_kills
@@ -125,24 +120,27 @@ class Vitals:
             for key, process in self._last.items()
         )
 
-    def _find(self, processes: tuple[Process, ...]) -> Iterable[Process]:
-        """The vital ones: a child that has its parent's title has just been forked."""
-        root = processes[0].pid
-        titles = {process.pid: _title(process) for process in processes}
-        for process in processes:
-            if process.pid == root or process.state in "ZX":
-                continue
-            if titles.get(process.parent) != _title(process) and self._is_vital(process):
-                yield process
 
-    def _is_vital(self, process: Process) -> bool:
-        name = process.name
-        is_cut = len(name.encode()) == _NAME_BYTES
-        return (
-            any(_title(process).startswith(vital) for vital in self._names)
-            or (is_cut and any(vital.startswith(name) for vital in self._names))
-            or rank_of(process, {}) is not None
-        )
+def find_vital(processes: tuple[Process, ...], names: tuple[str, ...]) -> Iterator[Process]:
+    """The living vital ones, the main process not among them.
+
+    A child that has its parent's title has just been forked.
+    """
+    titles = {process.pid: _title(process) for process in processes}
+    for process in processes[1:]:
+        if process.state in "ZX" or titles.get(process.parent) == _title(process):
+            continue
+        if _is_vital(process, names):
+            yield process
+
+
+def _is_vital(process: Process, names: tuple[str, ...]) -> bool:
+    is_cut = len(process.name.encode()) == _NAME_BYTES
+    return (
+        any(_title(process).startswith(vital) for vital in names)
+        or (is_cut and any(vital.startswith(process.name) for vital in names))
+        or rank_of(process, {}) is not None
+    )
 
 
 def _key(process: Process) -> tuple[int, int]:
