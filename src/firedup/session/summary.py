@@ -134,7 +134,8 @@ async def _summarise(
     up_s = (clock.boottime_ns() - launched.boottime_ns) / _NS if launched else None
     if output is None or output.verdict in _UNSETTLED or await _has_lost(agent, run, output):
         output = await _judge(agent, make_matcher, clock, run)
-    is_up = output.verdict is Verdict.READY or output.served_s is not None
+    has_served = output.verdict is Verdict.CRASHED and output.served_s is not None
+    is_up = output.verdict is Verdict.READY or has_served
     state = State.SERVING if is_up else State.STARTING
     state = State.UNKEPT if run.state.is_unkept else state
     return _summary(state, output, up_s=up_s)
