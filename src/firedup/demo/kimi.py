@@ -66,6 +66,7 @@ SPEC = ServerSpec(
     algorithm="EAGLE3",
     tensor_parallel=8,
     health_path="/health",
+    vital=("sglang::scheduler", "sglang::detokenizer", "sglang::data_parallel_controller"),
 )
 RANKS = range(8)
 SHARDS = 64
