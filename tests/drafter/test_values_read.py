@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from firedup.core.checked import Checked
+from firedup.core.checked import Checked, Harm
 from firedup.drafter import check
 from tests.drafter.zoo import Pair, Raw, write_pair
 from tests.drafter.zoo_folder import good_folders
@@ -69,11 +69,13 @@ def test_weights_in_a_pickle_are_said_to_be_unread(tmp_path: Path) -> None:
 
     beside = check(target, draft).skipped
     (draft / "model.safetensors").rename(draft / "pytorch_model.bin")
-    alone = check(target, draft).skipped
+    alone = check(target, draft)
 
     assert "files of the drafter" not in dict(beside)
     named = "optimizer.pt, pytorch_model.bin: a pickle; not read"
-    assert ("files of the drafter", named) in alone
+    assert ("files of the drafter", named) in alone.skipped
+    found = {one.id: one.harm for one in alone.findings}
+    assert found["weights-not-read"] is Harm.RISK
 
 
 def test_a_shard_that_the_index_does_not_name_is_said_to_be_unread(tmp_path: Path) -> None:

@@ -45,6 +45,17 @@ def test_the_heading_names_what_is_at_fault(findings: list[CheckFinding], said: 
     assert shown.startswith(f"✗ {said}")
 
 
+def test_a_drafter_whose_weights_are_not_read_is_not_called_good() -> None:
+    unread = finding("weights-not-read", "draft", harm=Harm.RISK)
+    of_target = finding("weights-not-read", "target", harm=Harm.NOTE)
+
+    shown = render_checked(Checked("t", "d", None, None, (unread,)), PAPER)
+    other = render_checked(Checked("t", "d", None, None, (of_target,)), PAPER)
+
+    assert shown.startswith("! the drafter's weights were not read")
+    assert other.startswith("✓ nothing speaks against this drafter")
+
+
 def test_an_engine_that_does_less_than_the_heading_says_is_told_apart() -> None:
     found = finding(
         "tensor-missing",

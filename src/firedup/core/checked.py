@@ -27,6 +27,8 @@ class Harm(Enum):
 NOT_WHOLE = frozenset(
     {"checkpoint-incomplete", "config-missing", "lfs-pointer", "weights-not-found"}
 )
+# The finding that leaves a drafter unjudged: its weights lie in files that are not read.
+NOT_READ = "weights-not-read"
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from firedup.core.checked import Checked, CheckFinding, Harm, grave
+from firedup.core.checked import NOT_READ, Checked, CheckFinding, Harm, grave
 from firedup.view.headline import render_section
 from firedup.view.paper import Paper, count_columns, pad
 from firedup.view.quantity import render_count
@@ -58,10 +58,12 @@ def _is_grave(one: CheckFinding) -> bool:
 def _headline(checked: Checked, paper: Paper) -> list[str]:
     counts = {harm: sum(one.harm is harm for one in checked.findings) for harm in Harm}
     told = [render_count(count, *_WORDS[harm][1:]) for harm, count in counts.items() if count]
-    is_bad = bool(grave(checked.findings))
-    good = "✓ nothing speaks against this drafter"
-    head = f"✗ {name_fault(checked.findings)}" if is_bad else good
-    tone = "red" if is_bad else "green"
+    if grave(checked.findings):
+        head, tone = f"✗ {name_fault(checked.findings)}", "red"
+    elif any(one.id == NOT_READ and one.subject == "draft" for one in checked.findings):
+        head, tone = "! the drafter's weights were not read", "yellow"
+    else:
+        head, tone = "✓ nothing speaks against this drafter", "green"
     engine = " ".join(part for part in (checked.engine, checked.version) if part)
     asked = f"for {clean(engine)}" if engine else "for all engines that are known"
     tail = " · ".join([asked, *told])

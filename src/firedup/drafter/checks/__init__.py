@@ -13,6 +13,7 @@ from __future__ import annotations
 # any. A finding that lists none keeps its own `harm`.
 MODULES: tuple[str, ...] = (
     "file_damage",
+    "weights_unread",
     "index_differs",
     "target_is_drafter",
     "same_model",
