@@ -61,3 +61,18 @@ def test_a_run_without_a_readable_manifest_is_named(
     for word in ("r2", folder.name):
         assert main(["attach", word]) == 2
         assert f"{folder.name} is damaged" in capsys.readouterr().err
+
+
+def test_a_run_of_which_processes_are_left_is_named_when_it_is_not_pruned(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    kept, gone = make_run(1), make_run(2)
+    ticks = int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19])
+    boot_id = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    keeper = KEEPER | {"boot_id": boot_id, "pid": os.getpid(), "start_ticks": ticks}
+    (kept / "keeper.json").write_text(json.dumps(keeper))
+
+    assert main(["prune", "--keep", "0"]) == 0
+    told = capsys.readouterr()
+    assert told.out == f"deleted {gone.name}\n"
+    assert f"firedup: {kept.name} stays" in told.err

@@ -36,17 +36,19 @@ def command(
 ) -> int:
     """Delete the folders of old runs. Runs whose server lives are never deleted.
 
+    Nor are those of which processes are left, or whose keeper still tells somebody; they are named.
     A log that was written to a path of yours by --log stays where it is.
     """
     from firedup.cli.drive import run_async
     from firedup.cli.index import forget_runs
+    from firedup.cli.say import say_aside
     from firedup.session.open import open_host
     from firedup.session.prune import prune_runs
     from firedup.session.registry import Run, list_runs
     from firedup.view.record import SCHEMA, render_json
     from firedup.view.result import record_label
 
-    async def prune() -> tuple[Run, ...]:
+    async def prune() -> tuple[tuple[Run, ...], list[Run]]:
         async with open_host(host or "local") as agent:
             runs = await list_runs(agent)
             pruned = await prune_runs(
@@ -54,9 +56,14 @@ def command(
             )
             if not dry_run:
                 forget_runs(agent.host.name, pruned)
-            return pruned
+            return pruned, [run for run in runs if not run.is_alive and run.state.is_keeper_alive]
 
-    pruned = run_async(prune())
+    pruned, held = run_async(prune())
+    for run in held:
+        say_aside(
+            f"firedup: {run.label.id} stays: its keeper has still to do with it; "
+            f"firedup stop {run.label.id} ends processes that are left"
+        )
     if as_json:
         runs = [record_label(run.label) for run in pruned]
         click.echo(render_json({"schema": SCHEMA, "runs": runs, "dry_run": dry_run}))
