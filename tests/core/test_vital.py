@@ -170,7 +170,7 @@ def test_before_a_server_was_up_its_stages_judge_it() -> None:
 
 def test_a_later_start_begins_without_the_losses_of_the_one_before() -> None:
     tree = Tree().seen(2, 6, SCHEDULER).prove(4).seen(6, 20)
-    begun = tree.pipeline._outside.begun  # noqa: SLF001 - the same event, fed once more
+    begun = tree.pipeline._outside.begun  # the same event, fed once more
     assert begun is not None
     tree.feed(replace(begun, at_ns=21 * NS, starts_anew=True)).log(22, "UP").seen(22, 60)
 
