@@ -1,14 +1,11 @@
 """Processes whose stacks are taken, and agents that may not read them."""
 
 import asyncio
-import contextlib
 import os
 import shutil
-import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -31,23 +28,6 @@ def can_drop() -> bool:
 
 
 drops = pytest.mark.skipif(not can_drop(), reason="only root with setpriv can drop a capability")
-
-
-@asynccontextmanager
-async def child(*argv: str) -> AsyncIterator[asyncio.subprocess.Process]:
-    """A process of this test that has printed its first line."""
-    process = await asyncio.create_subprocess_exec(
-        *argv, stdout=asyncio.subprocess.PIPE, start_new_session=True
-    )
-    try:
-        assert process.stdout is not None
-        async with asyncio.timeout(LIMIT_S):
-            await process.stdout.readline()
-        yield process
-    finally:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        await process.wait()
 
 
 def sleeper(code: str = "") -> tuple[str, ...]:

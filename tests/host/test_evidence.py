@@ -4,12 +4,13 @@ import asyncio
 import os
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable
-from contextlib import aclosing, asynccontextmanager
+from collections.abc import Callable
+from contextlib import aclosing
 from pathlib import Path
 from shutil import which
 
 import pytest
+from children import child
 
 from firedup.core.event import Sample
 from firedup.host.agent.kernel import is_about
@@ -53,20 +54,6 @@ int nvmlDeviceGetComputeRunningProcesses_v3(void *handle, unsigned *count, user_
     return 0;
 }
 """
-
-
-@asynccontextmanager
-async def child(*argv: str) -> AsyncIterator[asyncio.subprocess.Process]:
-    """A process that has printed its first line."""
-    process = await asyncio.create_subprocess_exec(*argv, stdout=asyncio.subprocess.PIPE)
-    try:
-        assert process.stdout is not None
-        async with asyncio.timeout(LIMIT_S):
-            await process.stdout.readline()
-        yield process
-    finally:
-        process.kill()
-        await process.wait()
 
 
 async def sample_until(

@@ -1,15 +1,15 @@
 import asyncio
-import contextlib
 import os
 import signal
 import socket
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import aclosing, asynccontextmanager
+from collections.abc import Callable, Iterator
+from contextlib import aclosing
 from pathlib import Path
 
 import pytest
+from children import child
 
 from firedup.core.model import Ownership
 from firedup.host.base import OperationError
@@ -32,23 +32,6 @@ LIMIT_S = 100.0
 
 def ticks(pid: int) -> int:
     return int(Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[19])
-
-
-@asynccontextmanager
-async def child(*argv: str) -> AsyncIterator[asyncio.subprocess.Process]:
-    """A process of this test that has printed its first line."""
-    process = await asyncio.create_subprocess_exec(
-        *argv, stdout=asyncio.subprocess.PIPE, start_new_session=True
-    )
-    try:
-        assert process.stdout is not None
-        async with asyncio.timeout(LIMIT_S):
-            await process.stdout.readline()
-        yield process
-    finally:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        await process.wait()
 
 
 def sleeper(code: str = "") -> tuple[str, ...]:

@@ -4,7 +4,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from stacked import LIMIT_S, child, drops, may_trace, powerless, sleeper, state_of, until
+from children import child
+from stacked import LIMIT_S, drops, may_trace, powerless, sleeper, state_of, until
 
 from firedup.host.agent.ptrace import refuse_tracing
 from firedup.host.agent.pyspy import distrust, find_pyspy
