@@ -1,5 +1,6 @@
 import asyncio
 import hashlib
+import json
 import os
 import sys
 from collections.abc import AsyncIterator, Callable
@@ -501,7 +502,9 @@ async def test_a_follow_that_cannot_begin_leaves_nothing_open(agent: Agent, tmp_
 async def test_a_watch_that_cannot_begin_leaves_nothing_open(agent: Agent) -> None:
     folder = Path(agent.hello["runs_folder"], "one")
     folder.mkdir(parents=True)
-    (folder / "keeper.json").write_text("{}")
+    nobody = {"pid": 1 << 70, "start_ticks": 1}  # more than any process may have
+    keeper = {"boot_id": agent.hello["boot_id"], **nobody, "server": nobody}
+    (folder / "keeper.json").write_text(json.dumps(keeper))
     files = Path(f"/proc/{agent.hello['pid']}/fd")
     before = len(list(files.iterdir()))
     for _ in range(5):
