@@ -59,7 +59,7 @@ class Connection(asyncio.BufferedProtocol):
         self._done = asyncio.get_running_loop().create_future()
         self.is_unanswered = True
         if self._transport is None or self._transport.is_closing():
-            self._was_lost = True
+            self.is_reusable, self._was_lost = False, True
             self._done.set_result(_CLOSED)
             return self._done
         self._exchange = exchange
