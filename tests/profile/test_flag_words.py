@@ -164,7 +164,7 @@ def argparse_says(words: list[str]) -> dict[str, object] | None:
         Takes.SOME: {"nargs": "+"},
     }
     for option in TABLE.declared:
-        parser.add_argument(*option.names, **kinds[option.takes])  # type: ignore[arg-type]
+        parser.add_argument(*option.names, **kinds[option.takes])  # type: ignore[arg-type]  # by name
     try:
         found, rest = parser.parse_known_args(words)
     except (argparse.ArgumentError, SystemExit):
